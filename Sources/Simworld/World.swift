@@ -643,6 +643,8 @@ public final class World {
                     }
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
                 }
+                // Their commit also says what was set aside before a restart.
+                return awaitDrained(until)
             }
             for (name, rows, state) in agent.backlog { oracle.waits(state == .active ? rows : 0, for: name) }
             let waiting = agent.backlog.filter { $0.waiting > 0 }
