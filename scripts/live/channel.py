@@ -392,6 +392,8 @@ async def watch(command):
             *command, env={**os.environ, "WAYPOST_LIVE_CHANNEL": str(service.port)},
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
         try:
+            # Until a busy machine has started a test, some time goes by.
+            await until(lambda: viewer.presence, "the publisher", 120)
             await asyncio.wait_for(scenario(service, viewer), 60)
             output, _ = await asyncio.wait_for(publisher.communicate(), 20)
         except BaseException:

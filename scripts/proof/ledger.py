@@ -244,9 +244,14 @@ class Ledger:
                     else:
                         self.found(f"{name}: {batch_id}: seq {seq} again in life {life}, which had been answered 2xx")
                     continue
+                # What was under way when the damage was met comes again, under new numbers.
+                is_repeated = self.damaged is not None and number in arrivals.fixes
                 arrivals.of_seq[key] = number
                 arrivals.fixes.add(number)
                 counts["records"] += 1
+                if is_repeated:
+                    counts["repeated from a damaged queue"] += 1
+                    continue
                 highest, its_fix = arrivals.highest.get(outbox, (-1, None))
                 if seq < highest and its_fix not in self.forgotten:
                     counts["inversions"] += 1
