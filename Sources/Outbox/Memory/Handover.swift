@@ -127,9 +127,10 @@ struct Handover {
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
         // The limits may have removed some with a commit that was stored although it failed.
         let ahead = endpoint.ahead
-        try countEvicted(
-            known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
-        ) { !ahead.contains($0) }
+        let missing = memory.isMiscounted ? 0 : known.waiting - endpoint.waiting
+        try countEvicted(missing, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq) {
+            !ahead.contains($0)
+        }
         if isReplaced { endpoint.finishedUnsent = known.finishedUnsent }
         endpoint.oldest = .unknown
         try database.write(endpoint)

@@ -17,6 +17,8 @@ final class MemoryQueue {
     var deferred: [BatchAnswer] = []
     /// What the disk holds is not known.
     let isBlind: Bool
+    /// Some rows on disk could not be read when those that wait were counted, so that more may be counted than there are.
+    private(set) var isMiscounted = false
     /// What was to be brought back when the disk began to refuse: a commit that brought rows back may have been stored
     /// although it failed, and they leave again. nil = the disk knows.
     var plan: SalvagePlan?
@@ -95,6 +97,7 @@ final class MemoryQueue {
             // The quarantine stays on disk, and so do the batches of its records.
             try database.connection.execute("DELETE FROM batch WHERE origin <> \(BatchRow.Origin.queue.rawValue)")
             opened = try database.load(endpoints: endpoints, newUUID: uuid)
+            queue.isMiscounted = queue.below.hasFailed
             processRun.beginInMemory(isStart: true, above: opened.ledger.highestGeneration)
             queue.rowsOnDisk = try disk.rowCount(mark: try disk.mark())
             inFlight = []

@@ -10,6 +10,8 @@ final class RowsOnDisk {
     /// No other process writes the file: neither lock nor index is needed to read it.
     var hasNoOtherWriter: Bool
     let medium: any QueueMedium
+    /// A read has failed: what was counted may leave out rows.
+    private(set) var hasFailed = false
     private var open: (database: Database, names: Record.Names)?
 
     init(path: String, last: Int64, hasNoOtherWriter: Bool, medium: any QueueMedium) {
@@ -25,6 +27,7 @@ final class RowsOnDisk {
             return try work(try opened().database)
         } catch {
             open = nil
+            hasFailed = true
             return nil
         }
     }
