@@ -214,6 +214,23 @@ import Testing
         }
     }
 
+    /// However few are kept in mind, all are found, in order and once.
+    @Test(arguments: [7, 60]) func moreSegmentsThanAreKeptInMindAreFound(knownMax: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 10_000, by: 1000) { try outbox.append(start..<start + 1000) }
+        outbox.close()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var pages = SegmentPages(knownMax: knownMax)
+        var found: [Int64] = []
+        while true {
+            let rows = pages.rows(from: (found.last ?? 0) + 1, before: 9900, limit: 250, of: connection)
+            if rows.isEmpty { break }
+            found += rows.map(\.seq)
+        }
+        #expect(found == Array(1..<9900))
+    }
+
     /// The header, and most of what says which tables there are.
     @Test func bringsBackAQueueWhoseFirstSectorIsLost() throws {
         _ = try makeQueue()

@@ -1,7 +1,7 @@
 /// The pages of a file that say which tables it has, and where.
 ///
-/// All queues that this version has made have the same, since their tables were made by the same steps.
-/// Those of a new queue replace them where they are damaged: without them no row can be found.
+/// All queues that this version has made have the same, since their tables were made by the same steps. Those of a new queue
+/// replace them where they are damaged: without them what is in tables other than that of segments cannot be found.
 enum SchemaPages {
     /// Puts the pages back if the tables can no longer be listed, and at least one page shows that they were the same.
     static func putBack(into connection: Connection) throws(OutboxError) {
@@ -39,8 +39,8 @@ enum SchemaPages {
         var bytes = new.serialized()
         guard bytes.count >= size else { return [] }
         // The file has a log, no free pages that matter, and as many pages as it is long.
-        for (place, value) in [18: 2, 19: 2] as KeyValuePairs<Int, UInt8> { bytes[place] = value }
-        for place in [28..<32, 32..<40].joined() { bytes[place] = 0 }
+        bytes.replaceSubrange(18..<20, with: [2, 2])
+        bytes.replaceSubrange(28..<40, with: repeatElement(0, count: 12))
         return ([0] + children(of: bytes)).map { number in
             (Int64(number), bytes[number * size..<(number + 1) * size])
         }

@@ -9,9 +9,11 @@ struct SegmentPages {
     /// Each segment whose last number is one of these is in `found`, but for those that were passed.
     private var known: ClosedRange<Int64>?
 
-    /// That many are kept, 16 bytes each; for more than these the file is read once more.
-    private static let knownMax = 16_384
+    private let knownMax: Int
     private static let pagesAtOnce: Int64 = 128
+
+    /// - Parameter knownMax: so many segments are kept in mind, 16 bytes each; for the next ones the file is read once more.
+    init(knownMax: Int = 16_384) { self.knownMax = knownMax }
 
     /// Rows of a range, oldest first. Each call begins where the one before ended, or later.
     mutating func rows(from first: Int64, before end: Int64, limit: Int, of connection: Connection) -> [StoredRow] {
@@ -66,9 +68,9 @@ struct SegmentPages {
                         if last >= first, last <= highest { found.append((last, page + Int64(one))) }
                     }
                 }
-                guard found.count >= 2 * Self.knownMax else { return }
+                guard found.count >= 2 * knownMax else { return }
                 found.sort { $0.last > $1.last }
-                found.removeFirst(found.count - Self.knownMax)
+                found.removeFirst(found.count - knownMax)
                 highest = found[0].last
             }
             for page in stride(from: 0, to: pages, by: Int(Self.pagesAtOnce)) {
