@@ -51,6 +51,42 @@ import Testing
         }
     }
 
+    @Test func theNewestSegmentsAreKeptAsRows() {
+        var recent = RecentSegments()
+        let segments = (0..<Int64(9)).map { number in (1...40).map { StoredRow(seq: number * 40 + $0) } }
+        for (number, rows) in segments.enumerated() { recent.keep(rows, UInt32(number)) }
+        func isKept(_ number: Int, _ rows: Int = 40, _ checksum: Int? = nil) -> Bool {
+            recent.rows(through: Int64(number + 1) * 40, rows, UInt32(checksum ?? number))?.map(\.seq)
+                == segments[number].map(\.seq)
+        }
+        #expect((0..<9).filter { isKept($0) } == [3, 4, 5, 6, 7, 8])
+        // What the table has under the same number is another one.
+        #expect(!isKept(8, 39) && !isKept(8, 40, 7))
+        recent.keep((1...Int64(300)).map { StoredRow(seq: $0) }, 1)
+        #expect(!isKept(8))
+    }
+
+    /// A commit that failed has left nothing behind, in memory either.
+    @Test func rowsOfACommitThatFailedAreNotRead() throws {
+        let database = try Database(path: scratch.path)
+        func rows(_ latitude: Int64) -> [StoredRow] {
+            (1...3).map { seq in
+                var row = StoredRow(seq: seq)
+                row[.latE7] = latitude
+                return row
+            }
+        }
+        func append(_ latitude: Int64, fails: Bool) throws(OutboxError) {
+            try database.transaction { () throws(OutboxError) in
+                try database.rows.append(rows(latitude))
+                if fails { throw OutboxError(.full, path: "", message: "") }
+            }
+        }
+        #expect(throws: OutboxError.self) { try append(1, fails: true) }
+        try append(2, fails: false)
+        #expect(try database.rows.rows(RowRange(0, .max), limit: 10).map { $0[.latE7] } == [2, 2, 2])
+    }
+
     @Test func noDamagedByteIsTakenForData() throws {
         var generator = SeededGenerator(seed: testSeed(1))
         let rows = (1...5).map { row($0, using: &generator) }

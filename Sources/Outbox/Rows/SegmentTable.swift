@@ -5,8 +5,7 @@
 final class SegmentTable {
     private let connection: Connection
     private let insert, delete, deleteThrough, ascending, descending, sums: Statement
-    /// The segment that was read last: the parts of a commit read it one after the other.
-    private var latest: (last: Int64, checksum: UInt32, rows: [StoredRow])?
+    private var recent = RecentSegments()
 
     init(_ connection: Connection, _ statement: (String) throws(OutboxError) -> Statement) throws(OutboxError) {
         self.connection = connection
@@ -34,8 +33,9 @@ final class SegmentTable {
 
     private func store(_ rows: ArraySlice<StoredRow>, _ bytes: [UInt8]) throws(OutboxError) {
         guard !rows.isEmpty else { return }
-        try insert.run(
-            rows[rows.endIndex - 1].seq, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
+        let last = rows[rows.endIndex - 1].seq
+        try insert.run(last, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
+        recent.keep(Array(rows), bytes.withUnsafeBytes(SegmentCoding.checksum))
     }
 
     /// The rows of the segment that a statement has found.
@@ -50,17 +50,12 @@ final class SegmentTable {
     private func decoded(_ statement: Statement) -> [StoredRow]? {
         let (last, first) = (statement.integer(0), statement.integer(1))
         let count = Int(clamping: statement.integer(2))
-        let (checksum, decoded) = statement.withBytes(4) { bytes in
-            let checksum = SegmentCoding.checksum(of: bytes)
-            if let latest, latest.last == last, latest.checksum == checksum, latest.rows.count == count {
-                return (checksum, Optional(latest.rows))
-            }
-            return (checksum, SegmentCoding.decode(bytes, first: first, rows: count))
-        }
-        guard let rows = decoded, rows[count - 1].seq == last, rows[0].seq == first,
-            rows.publishedCount == statement.integer(3)
+        let checksum = statement.withBytes(4, SegmentCoding.checksum)
+        let kept = recent.rows(through: last, count, checksum)
+        guard let rows = kept ?? statement.withBytes(4, { SegmentCoding.decode($0, first: first, rows: count) }),
+            rows[count - 1].seq == last, rows[0].seq == first, rows.publishedCount == statement.integer(3)
         else { return nil }
-        latest = (last, checksum, rows)
+        if kept == nil { recent.keep(rows, checksum) }
         return rows
     }
 
