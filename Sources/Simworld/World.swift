@@ -32,7 +32,7 @@ public struct WorldReport: Sendable {
 /// One run: a configuration, an asset, servers, a disk and what happens to them, and the daemon in the middle.
 public final class World {
     /// How the process is to end.
-    private enum End { case clean, kill, powerCut }
+    enum End { case clean, kill, powerCut }
 
     private let seed: UInt64
     /// Worlds in which more can coincide. What they draw shifts no run of the others.
@@ -40,44 +40,40 @@ public final class World {
     /// Of the service of a live channel; nil = there is none.
     private let serviceDice: Dice?
     /// A server of settings and commands; nil = there is none.
-    private let remote: RemoteServer?
-    private let remoteOracle: RemoteOracle
+    let remote: RemoteServer?
+    let remoteOracle: RemoteOracle
     private var stateDisk: StateDisk!
+    let disk: WorldDisk
     private let prints: Bool
-    private let host: SimulatedHost
-    private let books: Books
-    private let oracle: Oracle
+    let host: SimulatedHost
+    let books: Books
+    let oracle: Oracle
     private let requests: RequestOracle
-    private let network: SimulatedNetwork
-    private let asset: Asset
+    let network: SimulatedNetwork
+    let asset: Asset
     private let schedule: Schedule
     private let writerDice, diskDice, worldDice: Dice
-    private let current: CurrentConfiguration
+    let current: CurrentConfiguration
     /// As it is in force, or will be at the next start.
-    private var configuration: WorldConfiguration
+    private(set) var configuration: WorldConfiguration
     /// What the file says but for a mistake; nil = it has none.
-    private var mistyped: WorldConfiguration?
+    var mistyped: WorldConfiguration?
     /// With which a daemon starts while the file has a mistake.
     private var lastGood: WorldConfiguration
-    private var agent: Agent?
-    private weak var writer: SimulatedWriter?
+    private(set) var agent: Agent?
+    private(set) weak var writer: SimulatedWriter?
     private var end: End?
     private var isFinished = false
-    private var isEnding = false
+    private(set) var isEnding = false
     /// The process was asked to end.
     private var isStopping = false
     /// When an operator ends every pause after the faults stopped.
     private var reliefDue = EventTime.zero
-    private var slowDisk = 0.0
-    /// The slowest that the disk was since it was last quick for a minute, seconds.
-    private var slowest = 0.4
-    private var heals = 0
     private var boot = 0
-    private var powerAtCut = false
-    private var report: WorldReport
+    var powerAtCut = false
+    private lazy var faults = WorldFaults(of: self)
+    var report: WorldReport
     private var logLines = 0
-    /// Faults under way, by kind and place: the last one to begin decides when it is over.
-    private var turns: [String: Int] = [:]
     /// Bytes of a reply, and of the log of the queue where `max_bytes` is small.
     private static let replyMax = 262_144
     private static let logMax: Int64 = 6 << 20
@@ -124,6 +120,7 @@ public final class World {
         host.isSynchronised = !starts1970
         books = Books(host: host)
         oracle = Oracle(books, settings: configuration.facts)
+        disk = WorldDisk(host: host, oracle: oracle)
         requests = RequestOracle(books)
         remoteOracle = RemoteOracle(books)
         remote = remoteDice.map { [configuration, remoteOracle, host] dice in
@@ -170,7 +167,7 @@ public final class World {
         return "\(ms / 1000).\(String(1000 + ms % 1000).dropFirst())"
     }
 
-    private func trace(_ words: @autoclosure () -> String) {
+    func trace(_ words: @autoclosure () -> String) {
         if prints { print(Self.stamp(host), words()) }
     }
 
@@ -180,7 +177,7 @@ public final class World {
             trace("VIOLATION \(books.violations.last?.description ?? "")")
             agent?.eventLoop.stop()
         }
-        for fault in schedule.faults { plan(fault) }
+        for fault in schedule.faults { faults.plan(fault) }
         host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
         if remote != nil { lookAfar() }
@@ -260,7 +257,7 @@ public final class World {
     private func ended(isClean: Bool) {
         oracle.processEnded(
             isClean: isClean, window: configuration.facts.commitWindow,
-            longestCommit: .milliseconds(Int64(slowest * 1000)))
+            longestCommit: .milliseconds(Int64(disk.slowest * 1000)))
     }
 
     private func finish() {
@@ -287,7 +284,7 @@ public final class World {
         }
         oracle.started(configuration.endpoints, configuration.facts)
         let world = SimulatedWriter.World(
-            host: host, dice: writerDice, duration: { [unowned self] in commitDuration() },
+            host: host, dice: writerDice, duration: { [disk, writerDice] in disk.commitDuration(writerDice) },
             committed: { [unowned self] commit, result in
                 if prints {
                     trace(
@@ -388,121 +385,21 @@ public final class World {
         }
     }
 
-    private func commitDuration() -> Duration {
-        let longest = slowDisk > 0 ? slowDisk * 1000 : writerDice.chance(0.9) ? 15 : 400
-        return .milliseconds(Int64(writerDice.between(0, longest)))
-    }
-
-    private func die(_ end: End) {
+    func die(_ end: End) {
         guard self.end == nil, let agent else { return }
         self.end = end
         agent.eventLoop.stop()
     }
 
-    // Faults.
-
-    private func plan(_ fault: Fault) {
-        host.after(.milliseconds(Int64(fault.at * 1000)), ofProcess: false) { [unowned self] in begin(fault) }
-    }
-
-    private func begin(_ fault: Fault) {
-        guard !isEnding else { return }
-        report.faults[fault.word, default: 0] += 1
-        trace("FAULT \(fault.kind) for \(fault.lasts) s")
-        let dice = Dice(seed: fault.seed)
-        switch fault.kind {
-        case .mood(let index, let mood, let intensity, let otherwise):
-            let name = configuration.endpoints[index % configuration.endpoints.count].name
-            network.behaves(name, mood, intensity: intensity, otherwise: otherwise)
-            over(fault, "mood \(name)") { [unowned self] in network.behaves(name, .good) }
-        case .disk(let settings):
-            troubled()
-            for (setting, value) in settings {
-                // Room for so much more, or none at all.
-                let isRoom = setting == Int32(simdisk_capacity) && value > 1
-                simdisk_set(setting, isRoom ? value + queueBytes : value)
-            }
-            over(fault, "disk") { [unowned self] in healDisk() }
-        case .slowDisk(let seconds):
-            troubled()
-            slowDisk = seconds
-            slowest = max(slowest, seconds)
-            over(fault, "disk") { [unowned self] in healDisk() }
-        case .lyingDisk(let share):
-            books.isDiskTrusted = false
-            simdisk_set(Int32(simdisk_lying_sync), share)
-            over(fault, "disk") { [unowned self] in healDisk() }
-        case .kill: die(.kill)
-        case .powerCut: die(.powerCut)
-        case .endInCommit(let changes, let power):
-            powerAtCut = power
-            simdisk_set(Int32(simdisk_changes_left), Int64(changes))
-        case .stop: terminate()
-        case .reconfigure(let atRestart):
-            var new = mistyped ?? configuration
-            new.change(dice)
-            reconfigure(new, atRestart: atRestart, dice)
-        case .mistake(let reloads):
-            if mistyped == nil { mistyped = configuration }
-            current.set(configuration.text + "[tracking\n")
-            if reloads { ask(#"{"do":"reload"}"#) }
-            over(fault, "mistake") { [unowned self] in mend(dice) }
-        case .damage(let sectors, let ends):
-            books.isDiskTrusted = false
-            simdisk_damage(WorldConfiguration.path, Int32(sectors))
-            if ends { die(.kill) }
-        case .receiver(let reception):
-            asset.reception = reception
-            over(fault, "receiver") { [unowned self] in asset.reception = .good }
-        case .spoof(let seconds):
-            asset.spoofMs = seconds * 1000
-            compareClocks()
-            over(fault, "date") { [unowned self] in asset.spoofMs = 0 }
-        case .wallStep(let seconds):
-            host.wallOffsetMs += seconds * 1000
-            compareClocks()
-        case .unsynchronised:
-            host.isSynchronised = false
-            over(fault, "synchronised") { [unowned self] in host.isSynchronised = true }
-        case .link(let interface):
-            host.interface = interface
-            agent?.linksChanged()
-            over(fault, "link") { [unowned self] in
-                host.interface = "eth0"
-                agent?.linksChanged()
-            }
-        case .reader: writer?.readerCame()
-        case .command(let line): ask(line)
-        case .issuer(let mood):
-            network.issuer.mood = mood
-            over(fault, "issuer") { [unowned self] in network.issuer.mood = .good }
-        case .revoked: network.issuer.revokedThrough = network.issuer.last
-        case .offer: remote?.offer()
-        case .orders(let count): for _ in 0..<count { remote?.command() }
-        case .dropRemote(let forgets):
-            if forgets { remoteOracle.forgotten() }
-            ask(#"{"do":"remote","action":"\#(forgets ? "forget" : "clear")"}"#)
-        }
-    }
-
-    private func compareClocks() {
-        let error = host.wallOffsetMs - asset.epochMs
-        guard asset.spoofMs != 0, abs(error - asset.spoofMs) < 600_000 else { return }
-        oracle.clocksErredAlike = true
-        remoteOracle.clocksErred()
-    }
-
-    private var queueBytes: Int64 {
-        simdisk_size(WorldConfiguration.path) + simdisk_size(WorldConfiguration.path + "-wal")
-    }
+    // What is configured.
 
     /// The rows of an endpoint that is not configured any more are given up some time.
-    private func mend(_ dice: Dice) {
+    func mend(_ dice: Dice) {
         if let mistyped { reconfigure(mistyped, atRestart: false, dice) }
     }
 
     /// The file says this now, without a mistake.
-    private func reconfigure(_ new: WorldConfiguration, atRestart: Bool, _ dice: Dice) {
+    func reconfigure(_ new: WorldConfiguration, atRestart: Bool, _ dice: Dice) {
         let before = configuration.endpoints.map(\.name)
         (configuration, mistyped) = (new, nil)
         current.set(new.text)
@@ -529,43 +426,12 @@ public final class World {
         }
     }
 
-    private func terminate() {
+    func terminate() {
         isStopping = true
         agent?.terminate()
     }
 
-    private func over(_ fault: Fault, _ place: String, _ undo: @escaping () -> Void) {
-        turns[place, default: 0] += 1
-        let turn = turns[place]
-        host.after(.milliseconds(Int64(fault.lasts * 1000)), ofProcess: false) { [unowned self] in
-            guard turns[place] == turn else { return }
-            trace("over: \(place)")
-            undo()
-        }
-    }
-
-    private func troubled() {
-        if oracle.diskTroubleSince == nil { oracle.diskTroubleSince = host.time }
-    }
-
-    private func healDisk() {
-        for setting in [
-            simdisk_fail_read, simdisk_fail_write, simdisk_fail_sync, simdisk_short_write, simdisk_read_only,
-            simdisk_capacity, simdisk_lying_sync,
-        ] { simdisk_set(Int32(setting), 0) }
-        slowDisk = 0
-        // Commits that began before take as long.
-        heals += 1
-        host.after(.seconds(70), ofProcess: false) { [unowned self, heals] in
-            if slowDisk == 0, heals == self.heals { slowest = 0.4 }
-        }
-        if oracle.diskTroubleSince != nil {
-            oracle.diskTroubleUntil = host.time
-            oracle.diskTroubleSince = nil
-        }
-    }
-
-    private func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
+    func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
         requests.operatorSpoke(endsBackoff: line.contains("resume"))
         if line.contains("reload") { remoteOracle.upheaval() }
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
@@ -601,7 +467,7 @@ public final class World {
     private func stopFaults() {
         trace("faults stop")
         isEnding = true
-        healDisk()
+        disk.heal()
         simdisk_set(Int32(simdisk_changes_left), 0)
         for name in network.servers.keys { network.behaves(name, .good) }
         network.issuer.mood = .good
@@ -614,14 +480,13 @@ public final class World {
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
-        // A fault that has begun does not end after this: the receiver would go on, and rows would come for ever.
-        for place in ["disk", "receiver"] { turns[place, default: 0] += 1 }
+        // The receiver would go on, and rows would come for ever.
+        faults.forget(at: ["disk", "receiver"])
         var until = host.time + Self.recoveryLimit
         if isRich, worldDice.chance(0.3) {
             trace("the disk goes on refusing")
-            troubled()
-            simdisk_set(Int32(simdisk_fail_write), 1_000_000)
-            host.after(Self.refusal, ofProcess: false) { [unowned self] in healDisk() }
+            disk.fails([(Int32(simdisk_fail_write), 1_000_000)])
+            host.after(Self.refusal, ofProcess: false) { [disk] in disk.heal() }
             until = until + Self.refusal
         }
         awaitDrained(until)
