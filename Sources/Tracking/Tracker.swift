@@ -13,9 +13,6 @@ public struct Tracker: Sendable {
     private static let primed = Duration.seconds(300)
     /// Milliseconds; a standstill that differs more was dated by a clock that has stepped since.
     private static let standstillTolerance = 2000
-    /// A receiver that slept needs about half a minute, and may see little sky.
-    package static let locateLimit = Duration.seconds(60)
-    private static let nextFix = Resolution(priority: .high, intervalMs: 1000, displacement: 0)
 
     private var settings: Settings
     private var profile: ProfileChoice
@@ -33,6 +30,7 @@ public struct Tracker: Sendable {
     private var recorder: TrackRecorder
     private var cycle: ReceiverCycle
     private var power: PowerMonitor
+    private var located = LocateRequest()
     private var entries: UnplacedEntries
     /// The receiver was released when the process before ended.
     private let restoredRelease: Bool
@@ -42,8 +40,6 @@ public struct Tracker: Sendable {
     private var opening: SegmentOpening?
     /// nil = none was in force yet, and that of the settings needs no announcement.
     private var announcedRule: LocationSampler.Rule?
-    /// Somebody waits for a fix until then; nil = nobody does.
-    private var locateUntil: EventTime?
 
     public private(set) var counters = TrackerCounters()
     /// Whether the asset is within the hours in which it is tracked; true where there are none.
@@ -851,22 +847,17 @@ public struct Tracker: Sendable {
 
     private mutating func locate(_ effects: inout [Effect]) {
         guard inHours else { return }
-        if locateUntil == nil, isIntervalLong { effects.append(.setReceiver(Self.nextFix)) }
-        locateUntil = now + Self.locateLimit
-        perform(cycle.looked(for: Self.locateLimit, at: now), &effects)
+        if let resolution = located.begin(engine: board.engine, at: now) { effects.append(.setReceiver(resolution)) }
+        perform(cycle.looked(for: LocateRequest.limit, at: now), &effects)
     }
 
-    /// It may be longer than anybody waits.
-    private var isIntervalLong: Bool { board.engine.map { $0.intervalMs > Self.nextFix.intervalMs } ?? false }
-
     private mutating func endLocate(_ effects: inout [Effect]) {
-        locateUntil = nil
-        if isIntervalLong, let engine = board.engine { effects.append(.setReceiver(engine)) }
+        if let resolution = located.end(engine: board.engine) { effects.append(.setReceiver(resolution)) }
     }
 
     /// The fix itself, also of an asset that stands: who asks wants to know where it is, not where it is taken to be.
     private mutating func recordLocated(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
-        guard let until = locateUntil else { return }
+        guard let until = located.deadline else { return }
         endLocate(&effects)
         guard now <= until else { return }
         let reason = RecordReason.located
@@ -889,7 +880,7 @@ public struct Tracker: Sendable {
         if let due = recorder.nextDeadline { next = min(next, due) }
         if let due = heldBack.due(since: geofences.pendingSince) { next = min(next, due) }
         if let due = dwellDue { next = min(next, due) }
-        if let due = locateUntil { next = min(next, due) }
+        if let due = located.deadline { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -928,7 +919,7 @@ public struct Tracker: Sendable {
         let isRestless = motion.isRestless && fixes.isFresh(fixes.newestAt, at: now)
         perform(cycle.deadlineReached(at: now, isRestless: isRestless), &effects)
         if board.deadlineReached(at: now) { recompute(&effects) }
-        if let due = locateUntil, due <= now { endLocate(&effects) }
+        if let due = located.deadline, due <= now { endLocate(&effects) }
     }
 
     private mutating func heartbeat(_ effects: inout [Effect]) {

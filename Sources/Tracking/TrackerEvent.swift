@@ -16,7 +16,7 @@ public enum TrackerEvent: Sendable {
     case paceRequested(Pace)
     case panicRequested
     /// Somebody wants to know where it is: a sleeping receiver wakes, and its next believed fix is recorded, as event
-    /// `requested`, if it comes within `Tracker.locateLimit`. Outside the hours it changes nothing.
+    /// `requested`, if it comes within `LocateRequest.limit`. Outside the hours it changes nothing.
     case locateRequested
     case fencesChanged([Geofence])
     case subscriberChanged(SubscriberChange)

@@ -31,7 +31,7 @@ final class LocateHandler {
         guard pipeline.tracker.inHours else {
             throw ControlError("hours", "outside of the hours in which this device is tracked")
         }
-        waiting.append((now + Tracker.locateLimit, done))
+        waiting.append((now + LocateRequest.limit, done))
         pipeline.handle(.locateRequested, at: now)
         arm(at: now)
     }
@@ -47,7 +47,7 @@ final class LocateHandler {
         }
         let late = waiting.filter { $0.until <= now }
         waiting.removeAll { $0.until <= now }
-        let error = ControlError("no-fix", "no fix within \(Tracker.locateLimit.components.seconds) s")
+        let error = ControlError("no-fix", "no fix within \(LocateRequest.limit.components.seconds) s")
         for caller in late { caller.done(.failure(error)) }
         arm(at: now)
     }
