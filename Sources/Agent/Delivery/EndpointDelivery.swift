@@ -14,21 +14,13 @@ final class EndpointDelivery {
         var credentials: EndpointCredentials
     }
 
-    /// An operator waits for the asset to be bound to this device by a request to the server.
-    private struct Binding {
-        /// Takes what went wrong, for people; nil = bound.
-        var done: (String?) -> Void
-        /// A credential was renewed for it.
-        var isRepeated = false
-    }
-
     private(set) var settings: EndpointSettings
     /// The endpoint itself, and those that stand in for it.
     private(set) var routes: [Route]
     private let uplink: any Uplink
     private let recorder: Recorder
     private let log: AgentLog
-    private let loop: EventLoop
+    let loop: EventLoop
     private let share: Double
     /// 0 ≤ x < 1, from the system's random source.
     private let jitter: () -> Double
@@ -43,13 +35,10 @@ final class EndpointDelivery {
     private var loggedRoute: Int
     /// The request of the attempt that is under way; nil before it is sent.
     private var transfer: UplinkTransfer?
-    private var binding: Binding?
-    private(set) var bindAlarm: EventLoop.Alarm?
-    /// Before it no connection is made that has nothing to carry.
-    private var presentFrom = EventTime.zero
-    private var presenceAlarm: EventLoop.Alarm?
-    /// When rows of a taken asset were last handled as `on_collision` says; nil = not since it was taken.
-    private var collisionHandledAt: EventTime?
+    /// For which an operator waits.
+    private(set) var binding: BindRequest?
+    private let presence: BrokerPresence
+    private var collision = CollisionHandling()
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
     /// An attempt to send a batch has ended.
@@ -79,6 +68,7 @@ final class EndpointDelivery {
         self.loop = loop
         self.share = share
         self.jitter = jitter
+        presence = BrokerPresence(uplink: uplink, loop: loop)
         schedule = DeliverySchedule(
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
             inFlight: own.map { .init($0, among: names) },
@@ -87,8 +77,8 @@ final class EndpointDelivery {
         loggedRoute = schedule.route
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
-        bindAlarm = loop.alarm { [unowned self] _ in bindTimedOut() }
-        presenceAlarm = loop.alarm { [unowned self] _ in connect() }
+        presence.started = { [unowned self] in connect() }
+        presence.answered = { [unowned self] in counters.count($0, nil) }
     }
 
     /// What is wrong with it, for people; nil = nothing.
@@ -130,39 +120,17 @@ final class EndpointDelivery {
     /// Makes the connection to a broker on which others see that this device is there. What goes wrong is told with the first
     /// rows.
     func connect() {
-        let route = routes[0]
-        guard route.settings.profile.isForBroker, schedule.state == .active, maySend(at: loop.now) else { return }
-        guard presentFrom <= loop.now else {
-            presenceAlarm?.deadline = presentFrom
-            return
-        }
-        publish([]) { _ in }
+        guard settings.profile.isForBroker, schedule.state == .active, maySend(at: loop.now) else { return }
+        presence.connect(over: routes[0])
     }
 
     /// Over the connection that carries the rows, beside them.
     /// - Parameter done: called once: with a failure at once where rows would not be sent either.
     func publish(_ message: MQTTMessage, _ done: @escaping (UplinkOutcome.Result) -> Void) {
-        guard schedule.state == .active, maySend(at: loop.now), presentFrom <= loop.now else {
+        guard schedule.state == .active, maySend(at: loop.now), presence.hasStarted else {
             return done(.failed(.broken("nothing is sent to \(settings.name) now")))
         }
-        publish([message], done)
-    }
-
-    private func publish(_ messages: [MQTTMessage], _ done: @escaping (UplinkOutcome.Result) -> Void) {
-        let route = routes[0]
-        route.credentials.obtain(at: loop.now) { [unowned self] result in
-            do throws(CredentialProblem) {
-                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
-                guard var request = RequestRenderer(route.settings, in: context).connectRequest() else { return }
-                try route.credentials.complete(&request, batchID: "", at: loop.now)
-                guard let session = request.broker?.session, session.staysOpen || !messages.isEmpty else { return }
-                request.broker?.messages = BrokerMessages(count: messages.count) { messages[$0] }
-                uplink.send(request) { [unowned self] outcome in
-                    counters.count(outcome, nil)
-                    done(outcome.result)
-                }
-            } catch { done(.failed(.broken(error.message))) }
-        }
+        presence.publish([message], over: routes[0], done)
     }
 
     func flush(at now: EventTime) {
@@ -365,7 +333,7 @@ final class EndpointDelivery {
     }
 
     /// Hands the request of the attempt that is under way to the uplink.
-    private func send(_ request: UplinkRequest, of attempt: Attempt, answered: @escaping (UplinkOutcome) -> Void) {
+    func send(_ request: UplinkRequest, of attempt: Attempt, answered: @escaping (UplinkOutcome) -> Void) {
         counters.requests += 1
         transfer = uplink.send(request) { [unowned self] outcome in
             guard receives(attempt) else { return }
@@ -375,7 +343,7 @@ final class EndpointDelivery {
     }
 
     /// Whether something that comes late is for the attempt that is under way.
-    private func receives(_ attempt: Attempt) -> Bool {
+    func receives(_ attempt: Attempt) -> Bool {
         if schedule.receives(attempt) { return true }
         changed()
         return false
@@ -506,29 +474,15 @@ extension EndpointDelivery {
 
 // Another device reports this asset.
 extension EndpointDelivery {
-    /// Rows that are recorded meanwhile are handled no more often than this, so that they cost no commit each.
-    private static let collisionInterval = Duration.seconds(900)
-
     private func collided(at now: EventTime) {
-        log.collision(
-            endpoint: settings.name,
-            settings.onCollision == .keep
-                ? "nothing is sent; `waypost endpoint bind \(settings.name)` takes it back"
-                : "nothing is sent; what waits is handled by on_collision = \"\(settings.onCollision.rawValue)\"")
-        collisionHandledAt = nil
+        log.collision(endpoint: settings.name, CollisionHandling.words(settings))
+        collision.begin()
         handleCollision(at: now)
     }
 
-    /// Handles what waits as `on_collision` says. What the quarantine cannot hold stays where it is.
+    /// What the quarantine cannot hold stays where it is.
     private func handleCollision(at now: EventTime) {
-        guard settings.onCollision != .keep else { return }
-        if let last = collisionHandledAt, last + Self.collisionInterval > now { return }
-        collisionHandledAt = now
-        let asset = settings.assetID.map { " of asset \($0)" } ?? ""
-        let order: QueueOrder =
-            settings.onCollision == .clear
-            ? .clear(endpoint: settings.name)
-            : .quarantine(endpoint: settings.name, Refusal(reason: "collision\(asset)"))
+        guard let order = collision.order(settings, at: now) else { return }
         recorder.order(order, at: now) { [unowned self] result in
             switch result {
             case .refused(let why): log.collision(endpoint: settings.name, "what waits is kept: \(why)")
@@ -538,10 +492,9 @@ extension EndpointDelivery {
                 }
                 startOver(from: depth, because: "its rows were given up meanwhile")
                 if settings.onCollision == .quarantine { counters.quarantined += rows }
-                let range = first.flatMap { first in last.map { " (\(first) to \($0))" } } ?? ""
                 log.collision(
                     endpoint: settings.name,
-                    "\(rows) locations\(range) were \(settings.onCollision == .clear ? "deleted" : "quarantined")")
+                    CollisionHandling.words(settings, rows: rows, first: first, last: last))
             }
         }
     }
@@ -574,7 +527,7 @@ extension EndpointDelivery {
     /// window is shorter, and a broker sees it at a time of its own.
     func startedWithHost(at now: EventTime) {
         schedule.startedWithHost(at: now)
-        presentFrom = now + FleetShare.part(share, of: ReconnectDelay.spread)
+        presence.postpone(to: now + FleetShare.part(share, of: ReconnectDelay.spread))
         if waiting > 0 { link.gate.startedWithBacklog(window: settings.batchWindow, share: share, at: now) }
     }
 
@@ -617,70 +570,42 @@ extension EndpointDelivery {
         if schedule.isShuttingDown { return done("waypost is stopping") }
         if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
         let rests = schedule.bindRestsUntil
-        if rests >= now + Self.bindLimit {
+        if rests >= now + BindRequest.limit {
             return done("the server asked to wait another \(Int(rests.seconds(since: now).rounded(.up))) s")
         }
-        binding = Binding(done: done)
-        bindAlarm?.deadline = now + Self.bindLimit
+        binding = BindRequest(at: now, of: loop, done) { [unowned self] in bindTimedOut() }
         schedule.bindRequested()
         step(at: now)
     }
 
-    private func sendBind(at now: EventTime) { requestBind(schedule.bindStarted(at: now)) }
-
-    private func requestBind(_ attempt: Attempt) {
-        let credentials = routes[0].credentials
-        credentials.obtain(at: loop.now) { [unowned self] result in
-            guard receives(attempt) else { return }
-            do throws(CredentialProblem) {
-                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
-                guard var request = RequestRenderer(settings, in: context).bindRequest() else { return endBinding(nil) }
-                request.timeout = min(request.timeout, Self.bindTimeout)
-                try credentials.complete(&request, batchID: "\(settings.name)-bind", at: loop.now)
-                send(request, of: attempt) { [unowned self] outcome in bindAnswered(attempt, outcome) }
-            } catch {
-                bindRefused(error.message)
-            }
-        }
+    private func sendBind(at now: EventTime) {
+        let attempt = schedule.bindStarted(at: now)
+        binding?.send(attempt, over: routes[0], by: self)
     }
 
-    private func bindAnswered(_ attempt: Attempt, _ outcome: UplinkOutcome) {
-        guard case .reply(let reply) = outcome.result else {
-            if case .failed(let failure) = outcome.result { bindRefused(failure.message) }
-            return
-        }
-        schedule.bindAnswered(asked: RetryAfter.parse(reply.headers), at: loop.now)
-        switch reply.status {
-        case 200..<300: endBinding(nil)
-        case 401, 407:
-            guard binding?.isRepeated == false, schedule.bindRestsUntil <= loop.now else {
-                return bindRefused("status \(reply.status)")
-            }
-            binding?.isRepeated = true
-            routes[0].credentials.refresh(at: loop.now) { [unowned self] renewal in
-                guard receives(attempt) else { return }
-                guard renewal == .new else { return bindRefused("status \(reply.status), the credential is refused") }
-                requestBind(attempt)
-            }
-        default: bindRefused("status \(reply.status)")
-        }
-    }
-
-    private func bindRefused(_ problem: String) {
-        endBinding(problem)
-        step(at: loop.now)
+    /// The server has answered to a request to bind.
+    ///
+    /// - Parameter asked: the rest that it asks for.
+    /// - Returns: whether it may be asked once more now.
+    func bindAnswered(asked: Duration?) -> Bool {
+        schedule.bindAnswered(asked: asked, at: loop.now)
+        return schedule.bindRestsUntil <= loop.now
     }
 
     /// Answers the operator, if one waits.
     ///
     /// - Parameter problem: nil = the server has bound it, and the order that follows is next.
-    private func endBinding(_ problem: String?) {
+    func endBinding(_ problem: String?) {
         guard let done = binding?.done else { return }
         binding = nil
-        bindAlarm?.deadline = nil
         schedule.bindWithdrawn()
         if problem != nil { schedule.bindEnded() }
         done(problem)
+    }
+
+    func bindRefused(_ problem: String) {
+        endBinding(problem)
+        step(at: loop.now)
     }
 
     /// The operator has waited long enough.
@@ -693,11 +618,6 @@ extension EndpointDelivery {
         step(at: loop.now)
     }
 
-    /// Short, since a person waits for the answer.
-    private static let bindTimeout = Duration.seconds(15)
-    /// Covers the attempt before it, the bind itself and a renewed credential.
-    private static let bindLimit = ControlTicket.timeout
-
     /// The order that follows a bind was refused.
     func orderRefused() {
         schedule.bindEnded()
@@ -708,7 +628,7 @@ extension EndpointDelivery {
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
         startOver(from: depth, because: "its rows have another binding meanwhile")
-        collisionHandledAt = nil
+        collision.begin()
         schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
         if depth.state == .active { schedule.resumed(at: now) }
         problem.clear()

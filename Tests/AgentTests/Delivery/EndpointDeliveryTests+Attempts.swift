@@ -167,7 +167,7 @@ extension EndpointDeliveryTests {
             sending(loop, delivery)
             var said: [String?] = []
             delivery.bind(at: loop.now) { said.append($0) }
-            #expect(delivery.bindAlarm?.deadline == loop.now + .seconds(30))
+            #expect(delivery.binding?.alarm.deadline == loop.now + .seconds(30))
             delivery.bindTimedOut()
             #expect(said.last == "another request to the server is under way and has not ended within 30 s")
             // It went on, and nothing is bound behind its back.

@@ -1,0 +1,69 @@
+import Delivery
+import EventLoop
+import Positioning
+import Uplink
+
+/// A request to the server to bind the asset to this device, for which an operator waits.
+final class BindRequest {
+    /// Covers the attempt before it, the request itself and a renewed credential.
+    static let limit = ControlTicket.timeout
+    /// Short, since a person waits for the answer.
+    private static let timeout = Duration.seconds(15)
+
+    /// Takes what went wrong, for people; nil = bound.
+    let done: (String?) -> Void
+    let alarm: EventLoop.Alarm
+    /// With another credential.
+    private var isRepeated = false
+
+    /// - Parameter late: the operator has waited long enough.
+    init(at now: EventTime, of loop: EventLoop, _ done: @escaping (String?) -> Void, late: @escaping () -> Void) {
+        self.done = done
+        alarm = loop.alarm { _ in late() }
+        alarm.deadline = now + Self.limit
+    }
+
+    func send(_ attempt: Attempt, over route: EndpointDelivery.Route, by delivery: EndpointDelivery) {
+        let loop = delivery.loop
+        route.credentials.obtain(at: loop.now) { [self, unowned delivery] result in
+            guard delivery.receives(attempt) else { return }
+            do throws(CredentialProblem) {
+                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
+                guard var request = RequestRenderer(route.settings, in: context).bindRequest() else {
+                    return delivery.endBinding(nil)
+                }
+                request.timeout = min(request.timeout, Self.timeout)
+                try route.credentials.complete(&request, batchID: "\(route.settings.name)-bind", at: loop.now)
+                delivery.send(request, of: attempt) { [self, unowned delivery] outcome in
+                    answered(outcome, attempt, over: route, by: delivery)
+                }
+            } catch {
+                delivery.bindRefused(error.message)
+            }
+        }
+    }
+
+    private func answered(
+        _ outcome: UplinkOutcome, _ attempt: Attempt, over route: EndpointDelivery.Route, by delivery: EndpointDelivery
+    ) {
+        guard case .reply(let reply) = outcome.result else {
+            if case .failed(let failure) = outcome.result { delivery.bindRefused(failure.message) }
+            return
+        }
+        let mayAskAgain = delivery.bindAnswered(asked: RetryAfter.parse(reply.headers))
+        switch reply.status {
+        case 200..<300: delivery.endBinding(nil)
+        case 401, 407:
+            guard mayAskAgain, !isRepeated else { return delivery.bindRefused("status \(reply.status)") }
+            isRepeated = true
+            route.credentials.refresh(at: delivery.loop.now) { [self, unowned delivery] renewal in
+                guard delivery.receives(attempt) else { return }
+                guard renewal == .new else {
+                    return delivery.bindRefused("status \(reply.status), the credential is refused")
+                }
+                send(attempt, over: route, by: delivery)
+            }
+        default: delivery.bindRefused("status \(reply.status)")
+        }
+    }
+}
