@@ -70,7 +70,7 @@ import Testing
     @Test func rowsOfACommitThatFailedAreNotRead() throws {
         let database = try Database(path: scratch.path)
         func rows(_ latitude: Int64) -> [StoredRow] {
-            (1...3).map { seq in
+            (1...Int64(3)).map { seq in
                 var row = StoredRow(seq: seq)
                 row[.latE7] = latitude
                 return row

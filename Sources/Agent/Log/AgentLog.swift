@@ -236,13 +236,12 @@ public struct AgentLog {
     }
 
     func queueDropped(_ dropped: DropCounts) {
-        let counts = [
-            ("dropped_oldest", dropped.oldest), ("dropped_newest", dropped.newest), ("thinned", dropped.thinned),
-            ("expired", dropped.expired), ("events_dropped", dropped.events),
-        ].filter { $0.1 > 0 }
+        let parts = dropped.parts
         log(
-            .warning, .queue, "queue: its limits were reached, and locations were removed: \(dropped.words)",
-            Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
+            .warning, .queue,
+            "queue: its limits were reached, and locations were removed: "
+                + parts.map { "\($0.count) \($0.words)" }.joined(separator: ", "),
+            Dictionary(uniqueKeysWithValues: parts.map { ($0.field, String($0.count)) }))
     }
 
     /// - Parameter arrive: by requests; false = not any more.
@@ -455,12 +454,13 @@ public struct AgentLog {
 }
 
 extension DropCounts {
-    /// For people: `1200 of the oldest, 3 events`.
-    var words: String {
+    /// Those that are not 0, in fields of the journal and for people: `1200 of the oldest, 3 events`.
+    var parts: [(field: String, count: Int, words: String)] {
         [
-            (oldest, "of the oldest"), (newest, "that came last"), (thinned, "thinned out"),
-            (expired, "too old"), (events, events == 1 ? "event" : "events"),
+            ("dropped_oldest", oldest, "of the oldest"), ("dropped_newest", newest, "that came last"),
+            ("thinned", thinned, "thinned out"), ("expired", expired, "too old"),
+            ("events_dropped", events, events == 1 ? "event" : "events"),
         ]
-        .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+        .filter { $0.1 > 0 }
     }
 }

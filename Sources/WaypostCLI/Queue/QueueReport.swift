@@ -70,14 +70,11 @@ public struct QueueReport {
         }
     }
 
-    /// What a check finds wrong, one line each; empty when all is well.
+    /// What a check finds wrong, one line each; empty when all is well. Damage that stops the check is thrown.
     ///
     /// - Parameter quick: leaves out what takes most of the time, whether indices agree with their tables.
     public func problems(quick: Bool = false) throws(Failure) -> [String] {
-        do throws(OutboxError) { return try reader.verify(quick: quick) } catch {
-            if error.cause == .corrupt { return [error.description] }
-            throw Failure(error)
-        }
+        do throws(OutboxError) { return try reader.verify(quick: quick) } catch { throw Failure(error) }
     }
 
     private static func line(_ depth: EndpointDepth) -> String {

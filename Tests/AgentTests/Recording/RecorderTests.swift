@@ -118,10 +118,16 @@ import Testing
         for number in 0..<15 { bench.record(number) }
         #expect(bench.recorder.held == 10 && bench.recorder.ringDropped == 5)
     }
-    @Test func whatALimitRemovedIsSaidInWords() {
+
+    @Test func whatALimitRemovedIsSaidInWordsAndFields() {
         var counts = DropCounts(oldest: 1200)
-        #expect(counts.words == "1200 of the oldest")
+        func said() -> [String] { counts.parts.map { "\($0.field): \($0.count) \($0.words)" } }
+        #expect(said() == ["dropped_oldest: 1200 of the oldest"])
         (counts.newest, counts.thinned, counts.expired, counts.events) = (2, 3, 4, 1)
-        #expect(counts.words == "1200 of the oldest, 2 that came last, 3 thinned out, 4 too old, 1 event")
+        #expect(
+            said().dropFirst() == [
+                "dropped_newest: 2 that came last", "thinned: 3 thinned out", "expired: 4 too old",
+                "events_dropped: 1 event",
+            ])
     }
 }
