@@ -17,7 +17,7 @@ final class BindRequest {
     private var isRepeated = false
 
     /// - Parameter late: the operator has waited long enough.
-    init(at now: EventTime, of loop: EventLoop, _ done: @escaping (String?) -> Void, late: @escaping () -> Void) {
+    init(on loop: EventLoop, at now: EventTime, done: @escaping (String?) -> Void, late: @escaping () -> Void) {
         self.done = done
         alarm = loop.alarm { _ in late() }
         alarm.deadline = now + Self.limit

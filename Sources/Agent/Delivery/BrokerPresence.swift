@@ -29,7 +29,7 @@ final class BrokerPresence {
         if hasStarted { publish([], over: route) { _ in } } else { alarm?.deadline = start }
     }
 
-    /// - Parameter done: called once.
+    /// - Parameter done: called once; not at all where there is nothing to connect to, or no connection stays open.
     func publish(
         _ messages: [MQTTMessage], over route: EndpointDelivery.Route,
         _ done: @escaping (UplinkOutcome.Result) -> Void

@@ -11,7 +11,7 @@ struct CollisionHandling {
     private var handledAt: EventTime?
 
     /// The asset was taken by another device, or has another binding now.
-    mutating func begin() { handledAt = nil }
+    mutating func reset() { handledAt = nil }
 
     /// For what waits; nil = it stays where it is, or is handled later.
     mutating func order(_ settings: EndpointSettings, at now: EventTime) -> QueueOrder? {

@@ -476,11 +476,11 @@ extension EndpointDelivery {
 extension EndpointDelivery {
     private func collided(at now: EventTime) {
         log.collision(endpoint: settings.name, CollisionHandling.words(settings))
-        collision.begin()
+        collision.reset()
         handleCollision(at: now)
     }
 
-    /// What the quarantine cannot hold stays where it is.
+    /// Handles what waits as `on_collision` says. What the quarantine cannot hold stays where it is.
     private func handleCollision(at now: EventTime) {
         guard let order = collision.order(settings, at: now) else { return }
         recorder.order(order, at: now) { [unowned self] result in
@@ -573,7 +573,7 @@ extension EndpointDelivery {
         if rests >= now + BindRequest.limit {
             return done("the server asked to wait another \(Int(rests.seconds(since: now).rounded(.up))) s")
         }
-        binding = BindRequest(at: now, of: loop, done) { [unowned self] in bindTimedOut() }
+        binding = BindRequest(on: loop, at: now, done: done) { [unowned self] in bindTimedOut() }
         schedule.bindRequested()
         step(at: now)
     }
@@ -596,11 +596,13 @@ extension EndpointDelivery {
     ///
     /// - Parameter problem: nil = the server has bound it, and the order that follows is next.
     func endBinding(_ problem: String?) {
-        guard let done = binding?.done else { return }
+        guard let request = binding else { return }
         binding = nil
+        // It may live on, where a token for it is still awaited.
+        request.alarm.deadline = nil
         schedule.bindWithdrawn()
         if problem != nil { schedule.bindEnded() }
-        done(problem)
+        request.done(problem)
     }
 
     func bindRefused(_ problem: String) {
@@ -628,7 +630,7 @@ extension EndpointDelivery {
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
         startOver(from: depth, because: "its rows have another binding meanwhile")
-        collision.begin()
+        collision.reset()
         schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
         if depth.state == .active { schedule.resumed(at: now) }
         problem.clear()
