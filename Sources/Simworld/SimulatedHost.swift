@@ -121,6 +121,9 @@ final class SimulatedHost: Host, @unchecked Sendable {
         standstill = 0
     }
 
+    /// Nothing more happens.
+    func end() { (heap, actions) = ([], []) }
+
     /// Runs what the world does while no process runs.
     /// - Parameter until: stops before what comes later.
     func run(until instant: EventTime) {

@@ -191,6 +191,8 @@ public final class World {
         (report.remoteChanges, report.remoteCommands) = (remoteOracle.changed, remoteOracle.commanded)
         report.diskFaults = Int(simdisk_counter(Int32(simdisk_faults)))
         agent = nil
+        // What was to happen later refers to the world, which would live as long as that.
+        host.end()
         return report
     }
 
@@ -393,12 +395,12 @@ public final class World {
 
     // What is configured.
 
-    /// The rows of an endpoint that is not configured any more are given up some time.
     func mend(_ dice: Dice) {
         if let mistyped { reconfigure(mistyped, atRestart: false, dice) }
     }
 
-    /// The file says this now, without a mistake.
+    /// The file says this now, without a mistake. The rows of an endpoint that is not configured any more are given up some
+    /// time.
     func reconfigure(_ new: WorldConfiguration, atRestart: Bool, _ dice: Dice) {
         let before = configuration.endpoints.map(\.name)
         (configuration, mistyped) = (new, nil)
@@ -480,12 +482,12 @@ public final class World {
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
-        // The receiver would go on, and rows would come for ever.
+        // A fault that ended after this would let the receiver go on, and rows would come for ever.
         faults.forget(at: ["disk", "receiver"])
         var until = host.time + Self.recoveryLimit
         if isRich, worldDice.chance(0.3) {
             trace("the disk goes on refusing")
-            disk.fails([(Int32(simdisk_fail_write), 1_000_000)])
+            disk.fail([(Int32(simdisk_fail_write), 1_000_000)])
             host.after(Self.refusal, ofProcess: false) { [disk] in disk.heal() }
             until = until + Self.refusal
         }

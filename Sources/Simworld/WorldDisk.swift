@@ -1,5 +1,4 @@
 import CSimDisk
-import Positioning
 
 /// What goes wrong with the disk of a world, beside what `simdisk` does on its own.
 final class WorldDisk {
@@ -19,7 +18,7 @@ final class WorldDisk {
     }
 
     /// Bytes of the queue with its log.
-    var queueBytes: Int64 {
+    private var queueBytes: Int64 {
         simdisk_size(WorldConfiguration.path) + simdisk_size(WorldConfiguration.path + "-wal")
     }
 
@@ -28,8 +27,8 @@ final class WorldDisk {
         return .milliseconds(Int64(dice.between(0, longest * 1000)))
     }
 
-    func fails(_ settings: [(Int32, Int64)]) {
-        isInTrouble()
+    func fail(_ settings: [(Int32, Int64)]) {
+        noteTrouble()
         for (setting, value) in settings {
             // Room for so much more, or none at all.
             let isRoom = setting == Int32(simdisk_capacity) && value > 1
@@ -37,13 +36,13 @@ final class WorldDisk {
         }
     }
 
-    func isSlow(_ seconds: Double) {
-        isInTrouble()
+    func slowDown(to seconds: Double) {
+        noteTrouble()
         slow = seconds
         slowest = max(slowest, seconds)
     }
 
-    private func isInTrouble() {
+    private func noteTrouble() {
         if oracle.diskTroubleSince == nil { oracle.diskTroubleSince = host.time }
     }
 

@@ -1,7 +1,7 @@
 import CSimDisk
-import Positioning
 
-/// The faults of a world: each begins at its time, and is over at its end unless another one of its kind has begun.
+/// What the faults of a world do to it: each begins at its time, and is over at its end unless another one of its kind has
+/// begun.
 final class WorldFaults {
     private unowned let world: World
     private let host: SimulatedHost
@@ -29,10 +29,10 @@ final class WorldFaults {
             network.behaves(name, mood, intensity: intensity, otherwise: otherwise)
             over(fault, "mood \(name)") { network.behaves(name, .good) }
         case .disk(let settings):
-            disk.fails(settings)
+            disk.fail(settings)
             over(fault, "disk") { disk.heal() }
         case .slowDisk(let seconds):
-            disk.isSlow(seconds)
+            disk.slowDown(to: seconds)
             over(fault, "disk") { disk.heal() }
         case .lyingDisk(let share):
             world.books.isDiskTrusted = false
