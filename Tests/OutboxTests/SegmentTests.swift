@@ -63,7 +63,7 @@ import Testing
         // What the table has under the same number is another one.
         #expect(!isKept(8, 39) && !isKept(8, 40, 7))
         recent.keep((1...Int64(300)).map { StoredRow(seq: $0) }, 1)
-        #expect(!isKept(8))
+        #expect(!isKept(8) && recent.rows(through: 300, 300, 1) == nil)
     }
 
     /// A commit that failed has left nothing behind, in memory either.
@@ -85,6 +85,15 @@ import Testing
         #expect(throws: OutboxError.self) { try append(1, fails: true) }
         try append(2, fails: false)
         #expect(try database.rows.rows(RowRange(0, .max), limit: 10).map { $0[.latE7] } == [2, 2, 2])
+    }
+
+    /// Its rows in memory are right, and the check is of what the next process will read.
+    @Test func aCheckLooksAtTheBytesOfWhatIsInMemory() throws {
+        let database = try Database(path: scratch.path)
+        try database.rows.append((1...Int64(3)).map { StoredRow(seq: $0) })
+        try database.connection.execute("UPDATE segment SET data = substr(data, 1, 4) || x'FFFF' || substr(data, 7)")
+        #expect(try database.rows.rows(RowRange(0, .max), limit: 10).map(\.seq) == [1, 2, 3])
+        #expect(try database.rows.problems() == ["segment 1 to 3 is damaged"])
     }
 
     @Test func noDamagedByteIsTakenForData() throws {

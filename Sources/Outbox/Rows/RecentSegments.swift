@@ -1,7 +1,7 @@
 /// The rows of the segments that were written or read last. A batch that is formed at once, and the removal of what was
 /// delivered, need not decode them again.
 struct RecentSegments {
-    /// A batch and what is recorded while it is sent: 43 kB.
+    /// A batch and what is recorded while it is sent: some 43 kB.
     static let rowsMax = 256
 
     private var segments: [(rows: [StoredRow], checksum: UInt32)] = []

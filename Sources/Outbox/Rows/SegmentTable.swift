@@ -35,7 +35,7 @@ final class SegmentTable {
         guard !rows.isEmpty else { return }
         let last = rows[rows.endIndex - 1].seq
         try insert.run(last, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
-        recent.keep(Array(rows), bytes.withUnsafeBytes(SegmentCoding.checksum))
+        recent.keep(Array(rows), bytes.withUnsafeBytes(SegmentCoding.checksum(of:)))
     }
 
     /// The rows of the segment that a statement has found.
@@ -46,12 +46,13 @@ final class SegmentTable {
         throw damage("segment \(last) is damaged")
     }
 
-    /// nil: they are not what its columns say.
-    private func decoded(_ statement: Statement) -> [StoredRow]? {
+    /// - Parameter looksAtBytes: also at those of a segment whose rows are in memory.
+    /// - Returns: nil = they are not what its columns say.
+    private func decoded(_ statement: Statement, looksAtBytes: Bool = false) -> [StoredRow]? {
         let (last, first) = (statement.integer(0), statement.integer(1))
         let count = Int(clamping: statement.integer(2))
-        let checksum = statement.withBytes(4, SegmentCoding.checksum)
-        let kept = recent.rows(through: last, count, checksum)
+        let checksum = statement.withBytes(4, SegmentCoding.checksum(of:))
+        let kept = looksAtBytes ? nil : recent.rows(through: last, count, checksum)
         guard let rows = kept ?? statement.withBytes(4, { SegmentCoding.decode($0, first: first, rows: count) }),
             rows[count - 1].seq == last, rows[0].seq == first, rows.publishedCount == statement.integer(3)
         else { return nil }
@@ -124,7 +125,7 @@ final class SegmentTable {
         let all = try connection.prepare("SELECT last, first, rows, published, data FROM segment ORDER BY last")
         while try all.step() {
             let (last, first) = (all.integer(0), all.integer(1))
-            if decoded(all) == nil {
+            if decoded(all, looksAtBytes: true) == nil {
                 problems.append("segment \(first) to \(last) is damaged")
             } else if first <= before {
                 problems.append("segment \(first) to \(last) is in the wrong place")
