@@ -30,7 +30,7 @@ public struct Tracker: Sendable {
     private var recorder: TrackRecorder
     private var cycle: ReceiverCycle
     private var power: PowerMonitor
-    private var located = LocateRequest()
+    private var locating = LocateRequest()
     private var entries: UnplacedEntries
     /// The receiver was released when the process before ended.
     private let restoredRelease: Bool
@@ -847,17 +847,17 @@ public struct Tracker: Sendable {
 
     private mutating func locate(_ effects: inout [Effect]) {
         guard inHours else { return }
-        if let resolution = located.begin(engine: board.engine, at: now) { effects.append(.setReceiver(resolution)) }
+        if let resolution = locating.begin(engine: board.engine, at: now) { effects.append(.setReceiver(resolution)) }
         perform(cycle.looked(for: LocateRequest.limit, at: now), &effects)
     }
 
     private mutating func endLocate(_ effects: inout [Effect]) {
-        if let resolution = located.end(engine: board.engine) { effects.append(.setReceiver(resolution)) }
+        if let resolution = locating.end(engine: board.engine) { effects.append(.setReceiver(resolution)) }
     }
 
     /// The fix itself, also of an asset that stands: who asks wants to know where it is, not where it is taken to be.
     private mutating func recordLocated(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
-        guard let until = located.deadline else { return }
+        guard let until = locating.deadline else { return }
         endLocate(&effects)
         guard now <= until else { return }
         let reason = RecordReason.located
@@ -880,7 +880,7 @@ public struct Tracker: Sendable {
         if let due = recorder.nextDeadline { next = min(next, due) }
         if let due = heldBack.due(since: geofences.pendingSince) { next = min(next, due) }
         if let due = dwellDue { next = min(next, due) }
-        if let due = located.deadline { next = min(next, due) }
+        if let due = locating.deadline { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -919,7 +919,7 @@ public struct Tracker: Sendable {
         let isRestless = motion.isRestless && fixes.isFresh(fixes.newestAt, at: now)
         perform(cycle.deadlineReached(at: now, isRestless: isRestless), &effects)
         if board.deadlineReached(at: now) { recompute(&effects) }
-        if let due = located.deadline, due <= now { endLocate(&effects) }
+        if let due = locating.deadline, due <= now { endLocate(&effects) }
     }
 
     private mutating func heartbeat(_ effects: inout [Effect]) {

@@ -6,7 +6,7 @@ package struct LocateRequest {
     package static let limit = Duration.seconds(60)
     private static let resolution = Resolution(priority: .high, intervalMs: 1000, displacement: 0)
 
-    /// When nobody waits any more; nil = nobody does now.
+    /// Somebody waits until then; nil = nobody does.
     private(set) var deadline: EventTime?
 
     /// - Parameter engine: the resolution of the receiver.
