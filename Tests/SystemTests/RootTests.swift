@@ -67,12 +67,14 @@ import Testing
         try rig.startCollector()
         try configure(rig, on: disk)
         try rig.reconfigure("playback = 300.0", to: "playback = 50.0")
+        // Nothing is delivered by the first daemon, however late it is killed.
+        try rig.stopCollector()
         let first = try rig.startDaemon()
         try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 100 }
         first.kill(SIGKILL)
         _ = try first.exitStatus(within: 20)
         let stored = try #require(try rig.newestRow(of: disk.path + "/outbox.db")?.seq)
-        #expect(try rig.received().count < stored)
+        try rig.startCollector()
         try disk.run("cd \(disk.path); rm -f outbox.db-lock outbox.db-shm; cd /; mount -o remount,ro \(disk.path)")
         try rig.reconfigure("batch_size = 1000\nbatch_window = \"1h\"", to: "batch_size = 20\nbatch_window = \"100ms\"")
         let second = try rig.startDaemon()
