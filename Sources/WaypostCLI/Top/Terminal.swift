@@ -146,18 +146,28 @@ final class Terminal {
         return Self.keys(of: bytes[..<count]).map { .key($0) }
     }
 
-    /// Keys such as the arrows come as sequences, all bytes of one at once; those that mean nothing here are dropped.
+    /// Arrows and their like come as sequences, all bytes of one at once; those that mean nothing here are dropped. Over a slow line,
+    /// or with a key held down, several keys come together.
     static func keys(of bytes: ArraySlice<UInt8>) -> [Key] {
-        guard bytes.first == 0x1B, bytes.count > 1 else { return bytes.map { .character(Unicode.Scalar($0)) } }
-        // With a key held down several come together.
-        return bytes.split(separator: 0x1B).compactMap { sequence in
+        var (rest, keys) = (bytes, [Key]())
+        while let first = rest.popFirst() {
+            guard first == 0x1B, let second = rest.first, second == UInt8(ascii: "[") || second == UInt8(ascii: "O")
+            else {
+                keys.append(.character(Unicode.Scalar(first)))
+                continue
+            }
+            // Parameters, and one byte that ends it (ECMA-48, 5.4).
+            let parameters = rest.dropFirst().prefix { (0x20...0x3F).contains($0) }
+            let sequence = rest.prefix(1 + parameters.count + 1)
+            rest = rest[sequence.endIndex...]
             switch String(decoding: sequence, as: UTF8.self) {
-            case "[A", "OA": .up
-            case "[B", "OB": .down
-            case "[5~": .pageUp
-            case "[6~": .pageDown
-            default: nil
+            case "[A", "OA": keys.append(.up)
+            case "[B", "OB": keys.append(.down)
+            case "[5~": keys.append(.pageUp)
+            case "[6~": keys.append(.pageDown)
+            default: break
             }
         }
+        return keys
     }
 }
