@@ -10,6 +10,8 @@ public struct JSONWriter: Sendable {
     private var needsComma = false
     /// Everything beyond ASCII in text is escaped too.
     private let isASCII: Bool
+    /// Optional containers that have begun, the innermost last. Here, so that each record does not allocate it anew.
+    private var optional: [(before: Mark, empty: Int, isObject: Bool)] = []
 
     public init(reserving capacity: Int = 0, isASCII: Bool = false) {
         self.isASCII = isASCII
@@ -44,6 +46,25 @@ public struct JSONWriter: Sendable {
         guard !rendered.isEmpty else { return }
         append(needsComma ? rendered : UnsafeBufferPointer(rebasing: rendered[1...]))
         needsComma = false
+    }
+
+    /// Begins an object or array that is taken back, with its key, when nothing is in it at its end.
+    package mutating func beginOptional(key: UnsafeBufferPointer<UInt8>, isObject: Bool) {
+        let before = mark
+        self.key(rendered: key)
+        if isObject { beginObject() } else { beginArray() }
+        optional.append((before, count, isObject))
+    }
+
+    package mutating func endOptional() {
+        guard let start = optional.popLast() else { return }
+        if count == start.empty {
+            goBack(to: start.before)
+        } else if start.isObject {
+            endObject()
+        } else {
+            endArray()
+        }
     }
 
     /// A complete value as it was rendered before.

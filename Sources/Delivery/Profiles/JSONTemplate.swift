@@ -51,8 +51,6 @@ struct JSONTemplate: Sendable {
             func key(_ piece: Piece) -> UnsafeBufferPointer<UInt8> {
                 UnsafeBufferPointer(rebasing: pieces[Int(piece.start)..<Int(piece.start + piece.count)])
             }
-            var open: [(before: JSONWriter.Mark, empty: Int, isObject: Bool)] = []
-            open.reserveCapacity(4)
             for step in steps {
                 switch step {
                 case .number(let piece, let name, let places):
@@ -74,20 +72,8 @@ struct JSONTemplate: Sendable {
                 case .literal(let piece, let value):
                     writer.key(rendered: key(piece))
                     writer.value(rendered: key(value))
-                case .begin(let piece, let isObject):
-                    let before = writer.mark
-                    writer.key(rendered: key(piece))
-                    if isObject { writer.beginObject() } else { writer.beginArray() }
-                    open.append((before, writer.count, isObject))
-                case .end:
-                    guard let start = open.popLast() else { continue }
-                    if writer.count == start.empty {
-                        writer.goBack(to: start.before)
-                    } else if start.isObject {
-                        writer.endObject()
-                    } else {
-                        writer.endArray()
-                    }
+                case .begin(let piece, let isObject): writer.beginOptional(key: key(piece), isObject: isObject)
+                case .end: writer.endOptional()
                 case .value(let piece, let index):
                     guard let value = expressions[index].value(of: row, in: context) else { continue }
                     writer.key(rendered: key(piece))

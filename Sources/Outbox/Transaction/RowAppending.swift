@@ -15,18 +15,19 @@ struct RowAppending {
 
     /// - Parameter boot: of the system when the rows were recorded.
     func append(_ rows: [NewRow], boot: String?) throws(OutboxError) {
-        let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
-        guard !rows.isEmpty else { return }
-        if let memory = queue.memory, !memory.isBlind { queue.processRun.gives(rows.count) }
+        // By index, here and below: a row that is iterated over is copied.
+        let keepsAll = keepsUnpublished
+        let kept = rows.indices.filter { keepsAll || rows[$0].location.published }
+        guard !kept.isEmpty else { return }
+        if let memory = queue.memory, !memory.isBlind { queue.processRun.gives(kept.count) }
         queue.ledger.lastSeq = min(Ledger.seqMax, queue.ledger.lastSeq + queue.processRun.leap)
         queue.processRun.leap = 0
         let boot = try number(ofBoot: boot)
         let before = queue.ledger.lastSeq
         var stored: [StoredRow] = []
-        stored.reserveCapacity(rows.count)
+        stored.reserveCapacity(kept.count)
         var areFinished = false
-        // By index: a row that is iterated over is copied.
-        for index in rows.indices {
+        for index in kept {
             let seq = queue.ledger.lastSeq + 1
             stored.append(try storedRow(rows[index], seq: seq, boot: boot))
             if queue.ledger.rows == 0 { queue.ledger.firstSeq = seq }
