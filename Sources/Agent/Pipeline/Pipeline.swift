@@ -276,11 +276,9 @@ final class Pipeline {
         }
     }
 
-    private func record(_ location: Location, at now: EventTime) {
-        var location = location
+    private func record(_ location: consuming Location, at now: EventTime) {
         if let network = network() { location.network = network }
         for tell in recorded { tell(location, now) }
-        recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }
         switch location.event {
         case .none, .heartbeat: break
@@ -293,6 +291,7 @@ final class Pipeline {
             sharedFlushWanted = true
         case .motionchange, .geofence, .trip, .panic, .requested, .settings, .beacon: flushWanted = true
         }
+        recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
     }
 
     /// Settings were changed from afar, which has nothing to do with a place.
