@@ -25,13 +25,15 @@ class Refusal:
     def __init__(self, batch_id, outbox, rows, poison):
         """- poison: how many of the rows are refused."""
         self.outbox, self.first, self.last, self.rows, self.poison = outbox, rows[0][0], rows[-1][0], len(rows), poison
+        # Its numbers may leap, where it began on the disk and went on in memory; after a kill others lie in between.
+        self.seqs = {seq for seq, _ in rows}
         self.ids, self.lives = {batch_id}, set()
         self.again = 0  # requests for a part that was answered before
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
     def holds(self, outbox, rows):
-        return outbox == self.outbox and self.first <= rows[0][0] and rows[-1][0] <= self.last
+        return outbox == self.outbox and all(seq in self.seqs for seq, _ in rows)
 
     @property
     def extra_limit(self):

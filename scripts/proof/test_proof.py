@@ -117,6 +117,15 @@ class LedgerTests(unittest.TestCase):
             self.refuse(0, 1, 0, f"b{number}")
         self.assertEqual(self.counts()["requests for poison beyond the limit"], 1)
 
+    def test_rows_in_a_leap_of_a_refused_batch_are_no_part_of_it(self):
+        self.ledger.poison = {2}
+        self.ledger.refused("e", 0, "b", "0a", rows((1, 0), (2, 1), (900, 2), (901, 3)), {2})
+        for number in range(4, 24):
+            self.store((number, number), batch=f"c{number}")
+        counts = self.counts()
+        self.assertEqual(counts["extra requests for poison, at most"], 0)
+        self.assertEqual(counts["requests for poison beyond the limit"], 0)
+
     def test_a_kill_allows_for_repetitions(self):
         for life, limit in ((0, 4), (1, 1)):
             self.ledger.endpoints.clear()
