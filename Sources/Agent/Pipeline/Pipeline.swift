@@ -291,6 +291,7 @@ final class Pipeline {
             sharedFlushWanted = true
         case .motionchange, .geofence, .trip, .panic, .requested, .settings, .beacon: flushWanted = true
         }
+        // At last, when nothing else needs it: before that it would be copied.
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
     }
 
