@@ -178,11 +178,16 @@ struct Schedule {
         faults.sort { $0.at < $1.at }
     }
 
+    private static let day: Int64 = 86_400
+    /// Seconds by which a receiver or the clock of the host is wrong: typed, since this costs the compiler seconds otherwise.
+    private static let spoofs: [Int64] = [2 * day, 35 * day, -day, 3600, 7168 * day]
+    private static let wallSteps: [Int64] = [3600, -3600, 30 * day, -19_000 * day]
+
     private static func kind(_ dice: Dice, _ endpoints: Int, _ moods: [Mood], _ disks: [Fault.Kind]) -> Fault.Kind {
         switch dice.below(100) {
         case 0..<36:
             .mood(
-                endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1]),
+                endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1] as [Double]),
                 otherwise: dice.chance(0.5) ? .good : dice.pick(moods))
         case 36: .issuer(mood(dice))
         case 37, 38: .revoked
@@ -193,10 +198,10 @@ struct Schedule {
         case 66..<68: .stop
         case 68..<72: .reconfigure(atRestart: dice.chance(0.4))
         case 72..<75: .receiver(dice.pick([.silent, .silent, .unplugged, .void, .dateless, .garbled]))
-        case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
-        case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
-        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30]), ends: true)
-        case 80: .lyingDisk(share: Int64(dice.pick([50_000, 500_000])))
+        case 75..<77: .spoof(seconds: dice.pick(spoofs))
+        case 77..<79: .wallStep(seconds: dice.pick(wallSteps))
+        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30] as [Int]), ends: true)
+        case 80: .lyingDisk(share: dice.pick([50_000, 500_000] as [Int64]))
         case 81..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
         case 85: .reader
         default: .command(command(dice))

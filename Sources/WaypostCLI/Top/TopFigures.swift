@@ -47,13 +47,14 @@ enum TopFigures {
 
     /// A line of bars, one for each value; nil is a blank.
     static func sparkline(_ values: some Collection<Double?>, top: Double) -> String {
-        let bars = Array("▁▂▃▄▅▆▇█")
-        let top = max(top, 1e-9)
-        return String(
-            values.map { value in
-                guard let value, value.isFinite else { return " " }
-                return bars[Int(min(max(0, value / top), 1) * Double(bars.count - 1) + 0.5)]
-            })
+        let bars: [Character] = Array("▁▂▃▄▅▆▇█")
+        let highest = Double(bars.count - 1)
+        let characters = values.map { value -> Character in
+            guard let value, value.isFinite else { return " " }
+            let part: Double = min(max(0, value / max(top, 1e-9)), 1)
+            return bars[Int(part * highest + 0.5)]
+        }
+        return String(characters)
     }
 
     /// A bar that is filled to this part, 0 to 1.
