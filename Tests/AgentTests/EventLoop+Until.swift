@@ -6,7 +6,10 @@ import Testing
 
 extension EventLoop {
     /// Runs the loop until `done`; that it does not come about is an issue.
-    func run(within limit: Duration = .seconds(60), until done: @escaping () -> Bool) throws {
+    func run(
+        within limit: Duration = .seconds(60), every pause: Duration = .milliseconds(1),
+        until done: @escaping () -> Bool
+    ) throws {
         let limit = now + limit
         // The alarm holds on to itself: it is let go of by hand.
         var isDone: (() -> Bool)? = done
@@ -17,7 +20,7 @@ extension EventLoop {
                 Issue.record("what was waited for did not happen")
                 return stop()
             }
-            poll?.deadline = now + .milliseconds(1)
+            poll?.deadline = now + pause
         }
         poll?.deadline = now
         try run()

@@ -22,39 +22,33 @@ import Testing
         rig.pass(.seconds(20))
         rig.lose()
         rig.connect(key: "quiet")
-        rig.act { $0.credentialRenewed(.token(ChannelSecret("hush-hush")), at: $1) }
+        rig.renew("hush-hush")
         #expect(rig.effects.openings.last?.target.revealed.contains("resume=quiet") == true)
         #expect(rig.effects.texts.contains(#"{"action":17,"auth":{"accessToken":"hush-hush"}}"#))
         var dumped = ""
         dump(rig.effects, to: &dumped)
-        for text in [dumped, "\(rig.effects)", String(reflecting: rig.effects), String(reflecting: rig.client)] {
+        let (plain, reflected) = (String(describing: rig.effects), String(reflecting: rig.effects))
+        for text: String in [dumped, plain, reflected, String(reflecting: rig.client)] {
             #expect(!text.contains("hush") && !text.contains("quiet"))
         }
-        #expect(rig.effects.openings.last.map { "\($0)" }?.hasSuffix("accessToken=…&resume=…") == true)
+        #expect(rig.effects.openings.last?.description.hasSuffix("accessToken=…&resume=…") == true)
     }
 
     @Test func attachesAllAndNumbersFromZero() {
         let rig = Rig()
-        rig.attach("a")
-        rig.attach("b")
-        #expect(
-            rig.connect().texts == [
-                #"{"action":10,"channel":"tracking:a","flags":720896}"#,
-                #"{"action":10,"channel":"tracking:b","flags":720896}"#,
-            ])
-        #expect(
-            rig.attached("a").texts == [
-                #"{"action":14,"channel":"tracking:a","msgSerial":0,"presence":[{"action":2,"#
-                    + #""data":"{\"type\":\"PUBLISHER\",\"resolution\":{\"accuracy\":\"BALANCED\","#
-                    + #"\"desiredInterval\":1000,\"minimumDisplacement\":1.0}}"}]}"#
-            ])
+        for trackable in ["a", "b"] { rig.attach(trackable) }
+        let attaches = ["a", "b"].map { #"{"action":10,"channel":"tracking:\#($0)","flags":720896}"# }
+        #expect(rig.connect().texts == attaches)
+        let resolution = #"{\"accuracy\":\"BALANCED\",\"desiredInterval\":1000,\"minimumDisplacement\":1.0}"#
+        let data = #""data":"{\"type\":\"PUBLISHER\",\"resolution\":\#(resolution)}""#
+        let enters = #"{"action":14,"channel":"tracking:a","msgSerial":0,"presence":[{"action":2,\#(data)}]}"#
+        #expect(rig.attached("a").texts == [enters])
         #expect(rig.attached("b").sent == ["presence 1 enter tracking:b"])
     }
 
     // RTN14, RTN15.
     @Test func reconnectsAtOnceAndResumes() throws {
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
+        let rig = Rig.entered(since: 60)
         try rig.publish(7)
         let effects = rig.lose()
         #expect(effects.openings.map { $0.secretItems.last?.value.revealed } == ["k"])
@@ -65,19 +59,15 @@ import Testing
     }
 
     @Test func attachesWithTheLastSerial() {
-        let rig = Rig.entered()
+        let rig = Rig.entered(since: 60)
         rig.receive(#"{"action":15,"channel":"tracking:a","channelSerial":"s9"}"#)
-        rig.pass(.seconds(60))
         rig.lose()
-        #expect(
-            rig.connect("c").texts == [
-                #"{"action":10,"channel":"tracking:a","flags":720896,"channelSerial":"s9"}"#
-            ])
+        let attach = #"{"action":10,"channel":"tracking:a","flags":720896,"channelSerial":"s9"}"#
+        #expect(rig.connect("c").texts == [attach])
     }
 
     @Test func formsMessagesAnewWhenResumingIsRefused() throws {
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
+        let rig = Rig.entered(since: 60)
         try rig.publish(7)
         rig.lose()
         let effects = rig.connect("other")
@@ -92,44 +82,36 @@ import Testing
         rig.receive(
             #"{"action":14,"channel":"tracking:a","connectionId":"c","id":"c:0","presence":[{"action":2,"clientId":"van"}]}"#
         )
-        rig.pass(.seconds(60))
-        rig.lose()
-        rig.connect("c")
-        #expect(rig.attached().texts[0].contains(#""presence":[{"action":2,"id":"c:0:0","data":"#))
+        func entersAgain(over connection: String, _ presence: PublisherPresence = Rig.presence) -> String {
+            rig.pass(.seconds(60))
+            rig.lose()
+            rig.attach("a", presence)
+            rig.connect(connection)
+            return rig.attached().texts[0]
+        }
+        #expect(entersAgain(over: "c").contains(#""presence":[{"action":2,"id":"c:0:0","data":"#))
         rig.receive(#"{"action":1,"msgSerial":1}"#)
         // With other data it is news, which has no id yet.
-        rig.pass(.seconds(60))
-        rig.lose()
-        rig.attach("a", PublisherPresence(resolution: nil))
-        rig.connect("c")
-        #expect(
-            rig.attached().texts[0].contains(
-                #""presence":[{"action":2,"data":"{\"type\":\"PUBLISHER\",\"resolution\":null"#))
-        rig.pass(.seconds(60))
-        rig.lose()
-        rig.connect("d")
-        #expect(rig.attached().texts[0].contains(#""presence":[{"action":2,"data":"#))
+        let none = PublisherPresence(resolution: nil)
+        let data = #""data":"{\"type\":\"PUBLISHER\",\"resolution\":null"#
+        #expect(entersAgain(over: "c", none).contains(#""presence":[{"action":2,\#(data)"#))
+        #expect(entersAgain(over: "d", none).contains(#""presence":[{"action":2,"data":"#))
     }
 
     /// Fleets: a restart of the service must not bring all back in the same second.
     @Test(arguments: [(0.0, 0.0), (0.5, 10.0), (0.999, 19.98)])
     func comesBackAtARandomMomentWhenTheServiceEndedIt(jitter: Double, delay: Double) {
         for ends in [true, false] {
-            let rig = Rig.entered()
-            rig.pass(.seconds(60))
+            let rig = Rig.entered(since: 60)
             rig.jitter = jitter
             let effects = ends ? rig.lose(byServer: true) : rig.receive(#"{"action":6}"#)
-            if delay == 0 {
-                #expect(effects.openings.count == 1)
-            } else {
-                #expect(effects.openings.isEmpty && rig.client.nextDeadline == seconds(60 + delay))
-            }
+            #expect(effects.openings.count == (delay == 0 ? 1 : 0))
+            if delay > 0 { #expect(rig.client.nextDeadline == seconds(60 + delay)) }
         }
     }
 
     @Test func comesBackAtOnceWhenTheNetworkDoes() {
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
+        let rig = Rig.entered(since: 60)
         rig.lose(byServer: true)
         #expect(rig.act { $0.networkReturned(at: $1) }.openings.count == 1)
         #expect(rig.act { $0.networkReturned(at: $1) } == [])
@@ -183,10 +165,8 @@ import Testing
         let rig = Rig { $0 = .ofService(clientID: "van") }
         rig.attach("a")
         rig.lose()
-        #expect(
-            rig.effects.openings.map(\.host) == [
-                "main.realtime.ably.net", "main.c.fallback.ably-realtime.com",
-            ])
+        let hosts = ["main.realtime.ably.net", "main.c.fallback.ably-realtime.com"]
+        #expect(rig.effects.openings.map(\.host) == hosts)
     }
 
     @Test func givesUpAnAttemptAfterTenSeconds() {
@@ -228,8 +208,7 @@ import Testing
     }
 
     @Test func suspendsAfterTwoMinutesAndStillResumes() throws {
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
+        let rig = Rig.entered(since: 60)
         try rig.publish(7)
         rig.effects = []
         rig.lose()
@@ -253,17 +232,16 @@ import Testing
     @Test(arguments: [#"{"action":6,"error":"#, #"{"action":9,"error":"#])
     func renewsAnExpiredTokenOnce(frame: String) {
         let expired = frame + #"{"code":40142,"statusCode":401}}"#
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
+        let rig = Rig.entered(since: 60)
         #expect(rig.receive(expired).renewals == 1)
-        let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        let effects = rig.renew("t2")
         #expect(effects.openings[0].target.revealed.contains("accessToken=t2&resume=k"))
         // A second refusal is one of the new token.
         let again = rig.receive(expired)
         #expect(again.renewals == 0 && rig.state == .failed && again.trackableStates == [.failed])
         #expect(again.connectionStates == [.failed] && again.channelStates == [.failed])
         // Another one from a person mends it.
-        let mended = rig.act { $0.credentialRenewed(.token(ChannelSecret("t3")), at: $1) }
+        let mended = rig.renew("t3")
         #expect(mended.openings.count == 1)
     }
 
@@ -274,17 +252,15 @@ import Testing
         #expect(rig.client.nextDeadline == seconds(12))
         #expect(rig.pass(.seconds(12)).renewals == 1)
         let effects = rig.act { $0.credentialUnavailable("no such key", isFinal: true, jitter: 0, at: $1) }
-        #expect(rig.state == .failed)
-        #expect(
-            effects.contains(
-                .connectionChanged(.failed, ChannelError(code: 100_003, statusCode: 401, message: "no such key"))))
+        let error = ChannelError(code: 100_003, statusCode: 401, message: "no such key")
+        #expect(rig.state == .failed && effects.contains(.connectionChanged(.failed, error)))
     }
 
     @Test func renewsInPlaceWhenTheServiceAsks() {
         let rig = Rig.entered()
         #expect(rig.receive(#"{"action":17}"#) == [.renewCredential(because: nil)])
         #expect(rig.receive(#"{"action":17}"#) == [])
-        let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        let effects = rig.renew("t2")
         #expect(effects.texts == [#"{"action":17,"auth":{"accessToken":"t2"}}"#])
         #expect(rig.connect(key: "k2") == [] && rig.client.nextDeadline == nil)
         rig.pass(.seconds(60))
@@ -292,19 +268,22 @@ import Testing
     }
 
     @Test func aRenewalWithoutAnAnswerCostsTheConnection() {
-        let rig = Rig.entered()
-        rig.pass(.seconds(60))
-        rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        let rig = Rig.entered(since: 60)
+        rig.renew("t2")
         #expect(rig.pass(.seconds(10)).openings.count == 1)
     }
 
-    @Test(arguments: [(400, 40_000, true), (401, 40_101, true), (503, 50_003, false), (429, 42_911, false)])
-    func anErrorOfTheConnection(status: Int, code: Int, isFinal: Bool) {
-        let rig = Rig.entered()
-        let effects = rig.receive(#"{"action":9,"error":{"code":\#(code),"statusCode":\#(status)}}"#)
-        #expect(effects.first == .closeTransport)
-        #expect((rig.state == .failed) == isFinal && (rig.client.nextDeadline == nil) == isFinal)
-        #expect((rig.act { $0.retry(at: $1) }.openings.count == 1) == isFinal)
+    @Test func anErrorOfTheConnection() {
+        let rows: [(status: Int, code: Int, isFinal: Bool)] = [
+            (400, 40_000, true), (401, 40_101, true), (503, 50_003, false), (429, 42_911, false),
+        ]
+        for (status, code, isFinal) in rows {
+            let rig = Rig.entered()
+            let effects = rig.receive(#"{"action":9,"error":{"code":\#(code),"statusCode":\#(status)}}"#)
+            #expect(effects.first == .closeTransport)
+            let signs = [rig.state == .failed, rig.client.nextDeadline == nil, rig.act { $0.retry(at: $1) } != []]
+            #expect(signs == [isFinal, isFinal, isFinal], "\(code)")
+        }
     }
 
     // Closing.
@@ -313,10 +292,9 @@ import Testing
         let rig = Rig.entered(["a", "b"])
         try rig.publish(7)
         rig.effects = []
-        #expect(
-            rig.act { $0.leave("a", at: $1) }.sent == ["presence 3 leave tracking:a", "detach tracking:a"])
+        #expect(rig.leave("a").sent == ["presence 3 leave tracking:a", "detach tracking:a"])
         #expect(rig.receive(#"{"action":13,"channel":"tracking:a"}"#).channelStates == [.detached])
-        let effects = rig.act { $0.leave("b", at: $1) }
+        let effects = rig.leave("b")
         #expect(effects.sent == ["presence 4 leave tracking:b", "close"] && rig.state == .closing)
         #expect(rig.effects.settled == ["q-7 unanswered"])
         #expect(rig.receive(#"{"action":8}"#) == [.closeTransport, .connectionChanged(.closed, nil)])
@@ -340,7 +318,7 @@ import Testing
 
     @Test func aTrackableThatComesBackAtOnceIsAttachedAgain() {
         let rig = Rig.entered(["a", "b"])
-        rig.act { $0.leave("a", at: $1) }
+        rig.leave("a")
         rig.attach("a")
         #expect(rig.receive(#"{"action":13,"channel":"tracking:a"}"#).sent == ["attach tracking:a"])
         #expect(rig.attached("a").sent == ["presence 3 enter tracking:a"])
@@ -348,13 +326,14 @@ import Testing
 
     @Test func whatIsNoFrameIsCounted() {
         let rig = Rig.entered()
-        for text in ["", "x", "[]", "{}", #"{"action":99}"#, #"{"action":"4"}"#, #"{"action":1e300}"#] {
-            #expect(rig.receive(text) == [])
-        }
+        let unread = ["", "x", "[]", "{}", #"{"action":99}"#, #"{"action":"4"}"#, #"{"action":1e300}"#]
+        let idle = [
+            #"{"action":11,"channel":"tracking:other"}"#,
+            #"{"action":1,"msgSerial":-9223372036854775808,"count":9223372036854775807}"#,
+            #"{"action":1,"msgSerial":9223372036854775807,"count":9223372036854775807}"#,
+        ]
+        for text in unread + idle { #expect(rig.receive(text) == []) }
         #expect(rig.client.unreadFrames == 7 && rig.state == .connected)
-        #expect(rig.receive(#"{"action":11,"channel":"tracking:other"}"#) == [])
-        #expect(rig.receive(#"{"action":1,"msgSerial":-9223372036854775808,"count":9223372036854775807}"#) == [])
-        #expect(rig.receive(#"{"action":1,"msgSerial":9223372036854775807,"count":9223372036854775807}"#) == [])
     }
 
     @Test func beforeItIsConnectedOnlyTheConnectionIsSpokenOf() {

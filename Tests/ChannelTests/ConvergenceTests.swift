@@ -9,7 +9,7 @@ import Tracking
 /// Publisher, feed and service together in virtual time: whatever is lost, refused or reordered, when the trouble is over
 /// viewers have the newest location, the service knows us once, and we know who watches.
 @Suite("After any trouble") struct ConvergenceTests {
-    @Test(arguments: testSeeds(1...20)) func allIsAsItShouldBe(seed: UInt64) {
+    @Test(arguments: testSeeds(1...12)) func allIsAsItShouldBe(seed: UInt64) {
         let run = ConvergenceRun(seed: seed)
         for _ in 0..<400 { run.step() }
         run.service.isCalm = true
@@ -20,28 +20,29 @@ import Tracking
         let watching = service.members.filter { !$0.key.hasSuffix(":van") }.mapValues(\.data)
         #expect(run.viewers.keys.sorted() == watching.keys.sorted())
         for (key, request) in run.viewers {
-            let ms = request.map { #""desiredInterval":\#($0.intervalMs),"# }
-            #expect(ms.map { watching[key]?.contains($0) == true } == true)
+            let asked = request.map { #""desiredInterval":\#($0.intervalMs),"# } ?? "a resolution"
+            #expect(watching[key]?.contains(asked) == true)
         }
-        #expect(service.members.values.filter { $0.client == "van" }.map(\.data) == [run.presence.data])
-        #expect(run.feed.cursor == run.rows.last { $0.location.published }?.seq && run.unsettled.isEmpty)
+        let ours: [String] = service.members.values.filter { $0.client == "van" }.map(\.data)
+        #expect(ours == [run.presence.data])
+        let newest: Int64? = run.rows.last { $0.location.published }?.seq
+        #expect(run.feed.cursor == newest && run.unsettled.isEmpty)
         // Nothing is left out but what was too much.
-        let done = run.rows.filter { $0.seq <= run.feed.cursor }
-        #expect(done.count { !service.shownTimes.contains(Double($0.seq)) } <= run.feed.passed + run.feed.dropped)
+        let done: [QueuedLocation] = run.rows.filter { $0.seq <= run.feed.cursor }
+        let leftOut: Int = done.count { !service.shownTimes.contains(Double($0.seq)) }
+        #expect(leftOut <= run.feed.passed + run.feed.dropped)
         // Heads never go back.
-        let heads = service.storedIDs.filter { !$0.contains("again") }.compactMap { Int($0.dropFirst(2)) }
+        let heads: [Int] = service.storedIDs.filter { !$0.contains("again") }.compactMap { Int($0.dropFirst(2)) }
         #expect(heads == heads.sorted() && heads.last == Int(run.feed.cursor))
     }
-}
 
-extension ConvergenceTests {
     @Test func someOfItGoesByRequests() {
-        let runs = testSeeds(1...20).map { seed in
+        let hasMany = testSeeds(1...20).contains { seed in
             let run = ConvergenceRun(seed: seed)
-            for _ in 0..<400 { run.step() }
-            return run.service.requests
+            for _ in 0..<400 where run.service.requests <= 20 { run.step() }
+            return run.service.requests > 20
         }
-        #expect(runs.contains { $0 > 20 })
+        #expect(hasMany)
     }
 }
 

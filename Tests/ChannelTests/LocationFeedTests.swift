@@ -34,19 +34,13 @@ import Testing
         #expect(raw.next([row(1)], bytesMax: 65_536, at: .zero)?.id == "q7-1-raw")
     }
 
-    @Test mutating func afterAnOutageOneMessageHasTheNewest() {
-        let message = next((1...500).map { row($0) })
-        #expect(message?.id == "q7-500" && message?.skippedCount == 60)
-        feed.acknowledged(at: .zero)
-        #expect(feed.cursor == 500 && feed.passed == 439)
-    }
-
     /// The outcomes of the attempts to send one location, how many there are, and whether it rides along afterwards.
-    @Test(arguments: [
+    static let outcomes: [([Int], Int, Bool)] = [
         ([200], 1, false), ([500, 200], 2, false), ([500, 500], 2, true), ([400], 1, true), ([429], 1, true),
         ([0, 200], 2, false),
-    ])
-    func aFailureIsRepeatedOnce(outcomes: [Int], attempts: Int, ridesAlong: Bool) {
+    ]
+
+    @Test(arguments: outcomes) func aFailureIsRepeatedOnce(outcomes: [Int], attempts: Int, ridesAlong: Bool) {
         var feed = LocationFeed(queue: "q", name: .enhanced, cursor: 0)
         var message = feed.next([row(1)], bytesMax: 65_536, at: .zero)
         var sent = 0

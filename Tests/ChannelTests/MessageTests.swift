@@ -70,10 +70,9 @@ import Testing
             let message = try #require(Self.message(skipped: 60, bytesMax: bytesMax))
             let escaped = JSONValue.string(message.data).bytes.count - 2
             #expect(escaped <= bytesMax)
-            let times = try Self.read(message.data)["skippedLocations"]?.items?.compactMap {
-                $0.value(at: ["properties", "time"])?.number
-            }
-            #expect(times?.count == message.skippedCount && times?.last ?? 1_699_999_999.25 == 1_699_999_999.25)
+            let skipped: [JSONValue] = try Self.read(message.data)["skippedLocations"]?.items ?? []
+            let times: [Double] = skipped.compactMap { $0.value(at: ["properties", "time"])?.number }
+            #expect(times.count == message.skippedCount && times.last ?? 1_699_999_999.25 == 1_699_999_999.25)
             // Not many more than needed.
             if message.skippedCount < 60 { #expect(escaped > bytesMax - 600) }
         }
@@ -81,42 +80,18 @@ import Testing
         #expect(Self.message(bytesMax: 0) == nil && Self.message(skipped: 3, bytesMax: -5) == nil)
     }
 
-    @Test(arguments: [
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2,"floor":0}}"#,
-            true
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3,4]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":["1","2","3"]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[181,2,3]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3]},"properties":{"accuracyHorizontal":-1,"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3]},"properties":{"bearing":2,"speed":3,"time":2}}"#,
-            false
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2},"extraProperty":null}"#,
-            false
-        ),
-    ])
-    func whatIsAFeature(text: String, isOne: Bool) throws {
-        #expect(ChannelSchema.isFeature(try Self.read(text)) == isOne)
+    @Test func whatIsAFeature() throws {
+        let feature =
+            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2,3]},"properties":{"accuracyHorizontal":1,"bearing":2,"speed":3,"time":2,"floor":0}}"#
+        #expect(ChannelSchema.isFeature(try Self.read(feature)))
+        let wrong: [(part: String, other: String)] = [
+            ("[1,2,3]", "[1,2]"), ("[1,2,3]", "[1,2,3,4]"), ("[1,2,3]", #"["1","2","3"]"#), ("[1,2,3]", "[181,2,3]"),
+            (#""accuracyHorizontal":1"#, #""accuracyHorizontal":-1"#), (#""accuracyHorizontal":1,"#, ""),
+            (#""floor":0}"#, #""floor":0},"extraProperty":null"#),
+        ]
+        for (part, other) in wrong {
+            #expect(!ChannelSchema.isFeature(try Self.read(feature.replacing(part, with: other))), "\(other)")
+        }
     }
 
     // Which rows ride in which message.

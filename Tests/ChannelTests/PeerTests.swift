@@ -22,7 +22,7 @@ import Testing
         var compared = 0
         for line in try Self.lines() {
             if let command = line["do"]?.string {
-                let left = rig.effects.sent
+                let left: [String] = rig.effects.sent
                 #expect(left.isEmpty, "frames that the real client does not send: \(left)")
                 rig.effects = []
                 // The service says something now and then.

@@ -22,14 +22,20 @@ import Testing
         return rig
     }
 
+    /// The service has said that nobody watches, and takes messages by requests.
+    private func publishing() -> Rig {
+        let rig = suspended()
+        rig.answer(rig.effects.requests.last, 200, nobody)
+        return rig
+    }
+
     @Test func asksWhoWatchesOnceTheConnectionIsLongGone() {
         let rig = Rig()
         rig.attach("a b")
         #expect(rig.passRefusing(.seconds(119)).requests.isEmpty, "the connection may come back")
         let request = rig.passRefusing(.seconds(2)).requests.first
         #expect(request?.description == "GET h/channels/tracking%3Aa%20b/presence?limit=1000")
-        #expect(request?.credential == .token(ChannelSecret("t1")))
-        #expect(!rig.client.takesMessages)
+        #expect(request?.credential == .token(ChannelSecret("t1")) && !rig.client.takesMessages)
         #expect(rig.answer(request, 200, nobody).contains(.requestsArrive(true)))
         #expect(rig.client.takesMessages)
     }
@@ -44,8 +50,7 @@ import Testing
     }
 
     @Test func aMessageThatTheServiceHasIsPublished() throws {
-        let rig = suspended()
-        rig.answer(rig.effects.requests.last, 200, nobody)
+        let rig = publishing()
         let request = try #require(try rig.publish(7).requests.first)
         #expect(request.description == "POST h/channels/tracking%3Aa/messages")
         let body = String(decoding: request.body ?? [], as: UTF8.self)
@@ -57,27 +62,22 @@ import Testing
         #expect(rig.answer(request, 201, "{}").isEmpty, "an answer comes once")
     }
 
+    /// Where there is no answer, nobody knows who watches.
     @Test func viewersAreTheOnesThatTheLastAnswerNames() {
-        let rig = suspended()
-        let effects = rig.answer(rig.effects.requests.last, 200, ada)
-        #expect(effects.viewers == ["+x:ada 500"])
-        let again = rig.passRefusing(.seconds(30)).requests
-        #expect(again.count == 1, "every 30 s")
-        #expect(rig.answer(again.last, 200, nobody).viewers == ["-x:ada"])
-    }
-
-    @Test func viewersAreForgottenWhenThereIsNoAnswer() {
-        let rig = suspended()
-        rig.answer(rig.effects.requests.last, 200, ada)
-        let effects = rig.answer(rig.passRefusing(.seconds(30)).requests.last, nil, "")
-        #expect(effects.viewers == ["-x:ada"])
-        #expect(effects.contains(.requestsArrive(false)))
-        #expect(throws: ChannelClient.Refusal.notConnected) { try rig.publish() }
+        for status in [200, nil] as [Int?] {
+            let rig = suspended()
+            #expect(rig.answer(rig.effects.requests.last, 200, ada).viewers == ["+x:ada 500"])
+            let again = rig.passRefusing(.seconds(30)).requests
+            #expect(again.count == 1, "every 30 s")
+            let effects = rig.answer(again.last, status, status == nil ? "" : nobody)
+            #expect(effects.viewers == ["-x:ada"])
+            #expect(effects.contains(.requestsArrive(false)) == (status == nil))
+            if status == nil { #expect(throws: ChannelClient.Refusal.notConnected) { try rig.publish() } }
+        }
     }
 
     @Test func theConnectionIsBetterAndTakesOver() throws {
-        let rig = suspended()
-        rig.answer(rig.effects.requests.last, 200, nobody)
+        let rig = publishing()
         let request = try rig.publish(7).requests.first
         rig.effects = []
         while rig.effects.openings.isEmpty { rig.pass(.seconds(1)) }
@@ -103,7 +103,7 @@ import Testing
         let rig = suspended()
         let refusal = #"{"error":{"code":40142,"statusCode":401,"message":"expired"}}"#
         #expect(rig.answer(rig.effects.requests.last, 401, refusal).renewals == 1)
-        rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        rig.renew("t2")
         let next = rig.passRefusing(.seconds(31)).requests.last
         #expect(next?.credential == .token(ChannelSecret("t2")))
         rig.answer(next, 401, refusal)
@@ -119,8 +119,7 @@ import Testing
     }
 
     @Test func aRefusedMessageIsToldOfWithItsReason() throws {
-        let rig = suspended()
-        rig.answer(rig.effects.requests.last, 200, nobody)
+        let rig = publishing()
         let request = try rig.publish(7).requests.first
         let effects = rig.answer(request, 413, #"{"error":{"code":40009,"statusCode":413}}"#)
         #expect(effects.settled == ["q-7 refused 40009"])

@@ -23,13 +23,22 @@ final class Rig {
     static let presence = PublisherPresence(
         resolution: Resolution(priority: .balanced, intervalMs: 1000, displacement: 1))
 
-    /// Connected, attached, entered.
-    static func entered(_ trackables: [String] = ["a"], hasPresence: Bool = false) -> Rig {
+    /// Connected, with requests to attach that nobody has answered.
+    static func connected(_ trackables: [String] = ["a"], jitter: Double = 0.5) -> Rig {
         let rig = Rig()
+        rig.jitter = jitter
         for trackable in trackables { rig.attach(trackable) }
         rig.connect()
+        return rig
+    }
+
+    /// Connected, attached, entered.
+    /// - Parameter seconds: since then; after a minute a connection counts as one that lasts.
+    static func entered(_ trackables: [String] = ["a"], hasPresence: Bool = false, since seconds: Int = 0) -> Rig {
+        let rig = Rig.connected(trackables)
         for trackable in trackables { rig.attached(trackable, hasPresence: hasPresence) }
         rig.receive(#"{"action":1,"msgSerial":0,"count":\#(trackables.count)}"#)
+        rig.pass(.seconds(seconds))
         rig.effects = []
         return rig
     }
@@ -70,6 +79,14 @@ final class Rig {
     func lose(byServer: Bool = false) -> [ChannelClient.Effect] {
         act { $0.transportLost(byServer: byServer, jitter: jitter, at: $1) }
     }
+
+    @discardableResult
+    func renew(_ token: String) -> [ChannelClient.Effect] {
+        act { $0.credentialRenewed(.token(ChannelSecret(token)), at: $1) }
+    }
+
+    @discardableResult
+    func leave(_ trackable: String) -> [ChannelClient.Effect] { act { $0.leave(trackable, at: $1) } }
 
     /// Deadlines come in order, each at its time.
     @discardableResult

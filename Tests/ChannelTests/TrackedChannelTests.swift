@@ -5,10 +5,7 @@ import Testing
 
 @Suite("The channel of a trackable") struct TrackedChannelTests {
     @Test func aChannelWithoutAnAnswerIsTriedAgain() {
-        let rig = Rig()
-        rig.jitter = 0
-        rig.attach("a")
-        rig.connect()
+        let rig = Rig.connected(jitter: 0)
         #expect(rig.pass(.seconds(10)).channelStates == [.suspended])
         #expect(throws: ChannelClient.Refusal.channelAway) { try rig.publish() }
         #expect(rig.pass(.seconds(11.9)).sent == [])
@@ -40,7 +37,7 @@ import Testing
         let rig = Rig.entered()
         let refusal = #"{"action":9,"channel":"tracking:a","error":{"code":40160,"statusCode":401}}"#
         #expect(rig.receive(refusal).renewals == 1)
-        let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        let effects = rig.renew("t2")
         #expect(effects.sent == ["authorize"] && effects.renewals == 0)
         #expect(rig.receive(#"{"action":0}"#) == [])
         #expect(rig.connect().sent == ["attach tracking:a"])
@@ -64,15 +61,12 @@ import Testing
     }
 
     @Test func tellsTheLastResolutionOnceASecond() {
-        let rig = Rig.entered()
-        rig.pass(.seconds(10))
+        let rig = Rig.entered(since: 10)
         func attach(_ ms: Int64) -> [String] {
-            rig.attach(
-                "a", PublisherPresence(resolution: Resolution(priority: .high, intervalMs: ms, displacement: 0))
-            ).texts
+            let resolution = Resolution(priority: .high, intervalMs: ms, displacement: 0)
+            return rig.attach("a", PublisherPresence(resolution: resolution)).texts
         }
-        #expect(attach(100).count == 1)
-        #expect(attach(200) == [])
+        #expect(attach(100).count == 1 && attach(200) == [])
         rig.receive(#"{"action":1,"msgSerial":1,"count":1}"#)
         #expect(attach(300) == [])
         let later = rig.pass(second).texts
@@ -84,11 +78,14 @@ import Testing
         #expect(attach(400) == [])
     }
 
-    @Test(arguments: [(91_001, 400, true), (42_911, 429, true), (50_000, 500, true), (40_012, 400, false)])
-    func aRefusedEntryIsRepeatedUnlessItIsFinal(code: Int, status: Int, isRepeated: Bool) {
-        let rig = Rig()
-        rig.attach("a")
-        rig.connect()
+    static let refusedEntries: [(Int, Int, Bool)] = [
+        (91_001, 400, true), (42_911, 429, true), (50_000, 500, true), (40_012, 400, false),
+    ]
+
+    @Test(arguments: refusedEntries) func aRefusedEntryIsRepeatedUnlessItIsFinal(
+        code: Int, status: Int, isRepeated: Bool
+    ) {
+        let rig = Rig.connected()
         rig.attached()
         let effects = rig.receive(
             #"{"action":2,"msgSerial":0,"count":1,"error":{"code":\#(code),"statusCode":\#(status)}}"#)
@@ -113,10 +110,9 @@ import Testing
 
     @Test func oneMessageOfEachNameIsInFlight() throws {
         let rig = Rig.entered()
-        #expect(
-            try rig.publish(7).texts[0].hasPrefix(
-                #"{"action":15,"channel":"tracking:a","msgSerial":1,"messages":[{"id":"q-7","name":"enhanced","data":"{\"#
-            ))
+        let message = #"{"id":"q-7","name":"enhanced","data":"{\"#
+        let frame = #"{"action":15,"channel":"tracking:a","msgSerial":1,"messages":[\#(message)"#
+        #expect(try rig.publish(7).texts[0].hasPrefix(frame))
         #expect(throws: ChannelClient.Refusal.inFlight) { try rig.publish(8) }
         try rig.publish(7, .raw)
         #expect(throws: ChannelClient.Refusal.unknownTrackable) { try rig.publish(7, of: "b") }
@@ -152,7 +148,7 @@ import Testing
         let effects = rig.receive(#"{"action":2,"msgSerial":1"# + refusal)
         #expect(effects.renewals == 1 && effects.settled == [])
         #expect(throws: ChannelClient.Refusal.inFlight) { try rig.publish(8) }
-        rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        rig.renew("t2")
         #expect(rig.connect().sent == ["message 2 q-7 tracking:a"])
         let again = rig.receive(#"{"action":2,"msgSerial":2"# + refusal)
         #expect(again.settled == ["q-7 refused 40160"] && again.channelStates == [.failed])
@@ -164,14 +160,10 @@ import Testing
         rig.receive(#"{"action":2,"msgSerial":1,"error":{"code":40160,"statusCode":401}}"#)
         #expect(rig.pass(.seconds(59)).settled == [])
         #expect(rig.pass(.seconds(1)).settled == ["q-7 refused 100002"] && rig.state == .connected)
+        // Another one waits when the connection is closed.
         try rig.publish(8)
-    }
-
-    @Test func aMessageThatWaitsForATokenIsSettledWhenItCloses() throws {
-        let rig = Rig.entered()
-        try rig.publish(7)
-        rig.receive(#"{"action":2,"msgSerial":1,"error":{"code":40160,"statusCode":401}}"#)
-        #expect(rig.act { $0.close(at: $1) }.settled == ["q-7 unanswered"])
+        rig.receive(#"{"action":2,"msgSerial":2,"error":{"code":40160,"statusCode":401}}"#)
+        #expect(rig.act { $0.close(at: $1) }.settled == ["q-8 unanswered"])
     }
 
     // States.
@@ -186,48 +178,47 @@ import Testing
         rig.connect("c")
         #expect(rig.attached(isResumed: true).trackableStates == [])
         #expect(rig.receive(#"{"action":1,"msgSerial":2}"#).trackableStates == [.online])
-        #expect(rig.act { $0.leave("a", at: $1) }.trackableStates == [.offline])
+        #expect(rig.leave("a").trackableStates == [.offline])
     }
 
     @Test func publishingWhereViewersAreNotHeardOf() throws {
-        let rig = Rig()
-        rig.attach("a")
-        rig.connect()
+        let rig = Rig.connected()
         rig.receive(#"{"action":11,"channel":"tracking:a","flags":196608}"#)
         try rig.publish(7)
         #expect(rig.receive(#"{"action":1,"msgSerial":0,"count":2}"#).trackableStates == [.publishing])
     }
 
     @Test func theTableOfStates() {
-        let links = ChannelLink.allCases
-        for connection in links {
-            for channel in links {
-                for (isShown, isSubscribed) in [(false, false), (false, true), (true, false), (true, true)] {
+        func expected(_ connection: ChannelLink, _ channel: ChannelLink, shown: Bool, heard: Bool) -> TrackableState {
+            switch (connection, channel) {
+            case (.failed, _), (.online, .failed): return .failed
+            case (.online, .online) where shown: return heard ? .online : .publishing
+            default: return .offline
+            }
+        }
+        for connection in ChannelLink.allCases {
+            for channel in ChannelLink.allCases {
+                for (shown, heard) in [(false, false), (false, true), (true, false), (true, true)] as [(Bool, Bool)] {
                     let state = TrackableState(
-                        connection: connection, channel: channel, isShown: isShown, isSubscribed: isSubscribed)
-                    let expected: TrackableState =
-                        if connection == .failed || (connection == .online && channel == .failed) {
-                            .failed
-                        } else if connection == .online, channel == .online, isShown {
-                            isSubscribed ? .online : .publishing
-                        } else {
-                            .offline
-                        }
-                    #expect(state == expected)
+                        connection: connection, channel: channel, isShown: shown, isSubscribed: heard)
+                    let wanted = expected(connection, channel, shown: shown, heard: heard)
+                    #expect(state == wanted, "\(connection), \(channel), \(shown), \(heard)")
                 }
             }
         }
-        #expect(ConnectionState.allCases.filter { $0.link == .online } == [.connected])
-        #expect(ConnectionState.allCases.filter { $0.link == .failed } == [.failed])
-        #expect(ChannelState.allCases.filter { $0.link == .online } == [.attached])
-        #expect(ChannelState.allCases.filter { $0.link == .failed } == [.failed])
+        func connections(_ link: ChannelLink) -> [ConnectionState] {
+            ConnectionState.allCases.filter { $0.link == link }
+        }
+        func channels(_ link: ChannelLink) -> [ChannelState] { ChannelState.allCases.filter { $0.link == link } }
+        #expect(connections(.online) == [.connected] && connections(.failed) == [.failed])
+        #expect(channels(.online) == [.attached] && channels(.failed) == [.failed])
     }
 
-    @Test(arguments: [
-        (400, true), (401, true), (429, false), (499, true), (500, false), (504, false), (505, false), (0, false),
-    ])
-    func classesOfErrors(status: Int, isFatal: Bool) {
-        let error = ChannelError(statusCode: status)
-        #expect(error.isFatal == isFatal && error.isRetriable != isFatal)
+    @Test func classesOfErrors() {
+        for status in [0, 400, 401, 429, 499, 500, 504, 505] {
+            let error = ChannelError(statusCode: status)
+            let isFatal = [400, 401, 499].contains(status)
+            #expect(error.isFatal == isFatal && error.isRetriable != isFatal, "\(status)")
+        }
     }
 }

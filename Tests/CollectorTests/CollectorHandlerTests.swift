@@ -57,9 +57,10 @@ import Testing
 
     /// Uploads may come under any name, but what changes a device is sent by this machine.
     @Test func settingsAndCommandsAreSentByThisMachine() async throws {
-        for (path, method) in [
+        let rows: [(String, HTTPMethod)] = [
             ("/commands/van-7", .POST), ("/reported/van-7", .POST), ("/settings/van-7", .PUT),
-        ] as [(String, HTTPMethod)] {
+        ]
+        for (path, method) in rows {
             #expect(try await answer(path, method: method, [.host: "example.org"]).statusCode.code == 421)
             #expect(try await answer(path, method: method, [.host: "localhost"]).statusCode.code == 400)
         }
@@ -73,21 +74,23 @@ import Testing
         let handler = handler(feed)
         let command = #"{"id":"c-1","do":"flush","expires":"2026-11-26T10:00:30Z"}"#
         let host = [HTTPHeader.host: "localhost", HTTPHeader("Waypost-Signature"): "sha256=aa"]
-        let queued = try await handler.handleRequest(request("/commands/van-7", method: .POST, host, command))
-        #expect(queued.statusCode.code == 202)
-        for (seq, expected) in [(1, command), (2, nil)] {
-            let record = #"{"seq":\#(seq),"location":{"lat":1,"lon":2},"timeStamp":1,"time_ms":1000}"#
+        func ask(_ path: String, _ method: HTTPMethod, _ text: String = "") async throws -> HTTPResponse {
+            try await handler.handleRequest(request(path, method: method, host, text))
+        }
+        #expect(try await ask("/commands/van-7", .POST, command).statusCode.code == 202)
+        let expected: [String?] = [command, nil]
+        for (index, text) in expected.enumerated() {
+            let record = #"{"seq":\#(index + 1),"location":{"lat":1,"lon":2},"timeStamp":1,"time_ms":1000}"#
             let batch = #"{"device":"van-7","outbox":"0123abcd","batch_id":"b","locations":[\#(record)]}"#
             let taken = try await handler.handleRequest(request("/locations", method: .POST, [:], batch))
             #expect(taken.statusCode.code == 200)
-            #expect(taken.headers[HTTPHeader("Waypost-Command")] == expected)
-            #expect(taken.headers[HTTPHeader("Waypost-Signature")] == (expected == nil ? nil : "sha256=aa"))
+            #expect(taken.headers[HTTPHeader("Waypost-Command")] == text)
+            #expect(taken.headers[HTTPHeader("Waypost-Signature")] == (text == nil ? nil : "sha256=aa"))
         }
         let answer = #"{"id":"c-1","ok":true}"#
-        let told = try await handler.handleRequest(request("/reported/van-7", method: .POST, host, answer))
-        #expect(told.statusCode.code == 204)
-        let list = try await handler.handleRequest(request("/commands/van-7", method: .GET, host))
-        #expect(String(decoding: try await list.bodyData, as: UTF8.self).contains(#""answers":[\#(answer)]"#))
+        #expect(try await ask("/reported/van-7", .POST, answer).statusCode.code == 204)
+        let list = String(decoding: try await ask("/commands/van-7", .GET).bodyData, as: UTF8.self)
+        #expect(list.contains(#""answers":[\#(answer)]"#))
 
         let page = String(decoding: await feed.reader(after: "a1-0")?.next() ?? [], as: UTF8.self)
         let shown = page.split(separator: "\n").filter { $0.contains(#""commands":["#) }
@@ -100,11 +103,14 @@ import Testing
         let feed = LiveFeed(run: "a1", counters: "{}", now: { 0 })
         for number in 0..<3 { feed.received(LiveRequest(bodyBytes: number), counters: "{}") }
         let page = LivePage(feed: feed)
-        for (headers, query) in [
-            ([HTTPHeader("Last-Event-ID"): "a1-2"], []), ([:], [HTTPRequest.QueryItem(name: "after", value: "a1-2")]),
+        let last: [HTTPHeader: String] = [HTTPHeader("Last-Event-ID"): "a1-2"]
+        let rows: [(headers: [HTTPHeader: String], after: String?)] = [
+            (last, nil), ([:], "a1-2"),
             // A browser that connects again by itself asks with the address of the first time.
-            ([HTTPHeader("Last-Event-ID"): "a1-2"], [HTTPRequest.QueryItem(name: "after", value: "a1-0")]),
-        ] as [([HTTPHeader: String], [HTTPRequest.QueryItem])] {
+            (last, "a1-0"),
+        ]
+        for (headers, after) in rows {
+            let query = after.map { [HTTPRequest.QueryItem(name: "after", value: $0)] } ?? []
             let response = try #require(
                 page.answer(
                     HTTPRequest(

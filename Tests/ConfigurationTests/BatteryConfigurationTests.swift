@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import TestSupport
 import Testing
 
@@ -5,10 +6,10 @@ import Testing
 
 @Suite struct BatteryConfigurationTests {
     @Test func readsTheSuppliesOfTheKernelUnlessTold() throws {
-        let battery = try loaded(smallest + upload).config.battery
-        #expect(battery.supplies == BatteryConfig.SupplySettings())
-        #expect(battery.supplies?.root == "/sys/class/power_supply")
-        let alarm = try loaded(smallest + upload).config.tracking.batteryAlarm
+        let config = try loaded(smallest + upload).config
+        #expect(config.battery.supplies == BatteryConfig.SupplySettings())
+        #expect(config.battery.supplies?.root == "/sys/class/power_supply")
+        let alarm = config.tracking.batteryAlarm
         #expect(alarm.low == 15 && alarm.hysteresis == 2)
     }
 
@@ -41,15 +42,18 @@ import Testing
         #expect(try loaded(file + upload + "[battery]\nsource = \"sysfs\"\n").config.battery.supplies != nil)
     }
 
-    @Test(arguments: [
-        ("source = \"upower\"", #"battery.source: found "upower", expected "sysfs" or "none""#),
-        ("low = 101", "battery.low: found 101, expected a percentage from 0 to 100, or \"off\""),
-        ("path = \"supplies\"", "battery.path: found \"supplies\", expected the absolute path"),
-        ("batteries = \"BAT0\"", "battery.batteries: found \"BAT0\", expected an array of names such as [\"BAT0\"]"),
-        ("batteries = [\"../BAT0\"]", "expected the name of a folder in /sys/class/power_supply"),
-        ("chargers = [\"AC\"]\nignore = [\"AC\"]", "battery.ignore: found \"AC\", which another key"),
-        ("lowest = 3", "battery.lowest: found an unknown key"),
-    ]) func saysWhatIsWrong(_ text: String, _ words: String) {
+    static let mistakes = rows(
+        #"""
+        source = "upower" → battery.source: found "upower", expected "sysfs" or "none"
+        low = 101 → battery.low: found 101, expected a percentage from 0 to 100, or "off"
+        path = "supplies" → battery.path: found "supplies", expected the absolute path
+        batteries = "BAT0" → battery.batteries: found "BAT0", expected an array of names such as ["BAT0"]
+        batteries = ["../BAT0"] → expected the name of a folder in /sys/class/power_supply
+        chargers = ["AC"] ⏎ ignore = ["AC"] → battery.ignore: found "AC", which another key
+        lowest = 3 → battery.lowest: found an unknown key
+        """#)
+
+    @Test(arguments: mistakes) func saysWhatIsWrong(_ text: String, _ words: String) {
         let found = problems(smallest + upload + "[battery]\n\(text)\n")
         #expect(found.contains { $0.contains(words) }, "\(found)")
     }

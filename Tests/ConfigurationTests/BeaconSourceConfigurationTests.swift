@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Places
 import TestSupport
 import Testing
@@ -25,7 +26,7 @@ import Testing
         #expect(found.list.url == "https://api.example/rest/venue/42/beacon/regions")
         #expect(found.list.label == "beacons venue" && found.list.endpoint.settings.name == "beacons.venue")
         #expect(found.list.endpoint.auth == .bearer(token: "env:TOKEN") && loaded.warnings.isEmpty)
-        let again = try TestSupport.loaded(loaded.effective.description, environment)
+        let again = try ConfigurationTestSupport.loaded(loaded.effective.description, environment)
         #expect(again.config.beaconSources == loaded.config.beaconSources)
     }
 
@@ -52,33 +53,32 @@ import Testing
         mapping.minor = ["n"]
         mapping.name = ["title"]
         #expect(loaded.config.beaconSources.map(\.form) == [mapping])
-        let again = try TestSupport.loaded(loaded.effective.description)
+        let again = try ConfigurationTestSupport.loaded(loaded.effective.description)
         #expect(again.config.beaconSources == loaded.config.beaconSources)
     }
 
-    @Test(arguments: [
-        (
-            "[[beacons.source]]\nname = \"a\"\nurl = \"https://a.example\"",
-            "w.toml:6:1: beacons.source.profile: found nothing, expected \"accesso-beacons\" or a table of paths"
-        ),
-        (
-            "[[beacons.source]]\nname = \"a\"\nprofile = \"accesso-venue\"\nurl = \"https://a.example\"",
-            "w.toml:8:11: beacons.source.profile: found \"accesso-venue\", expected \"accesso-beacons\" or a table of paths"
-        ),
-        (
-            "[[beacons.source]]\nname = \"a\"\nprofile = { uuid = \"u\", minor = \"m\" }\nurl = \"https://a.example\"",
-            "w.toml:8:33: beacons.source.profile.minor: found it without major, expected both"
-        ),
-        (
-            "[[beacons.source]]\nname = \"a\"\nprofile = { radius = \"r\" }\nurl = \"https://a.example\"",
-            "w.toml:8:13: beacons.source.profile.radius: found an unknown key, expected a key of [beacons.source.profile] (it belongs in [[geofence]] or [geofences.source.profile])"
-        ),
-        (
-            "[[beacons.source]]\nname = \"a\"\nprofile = \"accesso-beacons\"\nurl = \"https://a.example\"\n[[beacons.source]]\nname = \"a\"\nprofile = \"accesso-beacons\"\nurl = \"https://a.example\"",
-            "w.toml:11:8: beacons.source.name: found \"a\" again, expected a name that no other source has"
-        ),
-    ])
-    func mistakesAreNamed(_ text: String, _ problem: String) {
+    static let mistakes = rows(
+        #"""
+        [[beacons.source]] ⏎ name = "a" ⏎ url = "https://a.example"
+        → w.toml:6:1: beacons.source.profile: found nothing, expected "accesso-beacons" or a table of paths
+        [[beacons.source]] ⏎ name = "a" ⏎ profile = "accesso-venue" ⏎ url = "https://a.example"
+        → w.toml:8:11: beacons.source.profile: found "accesso-venue", expected "accesso-beacons" or a table of paths
+        [[beacons.source]] ⏎ name = "a" ⏎ profile = { uuid = "u", minor = "m" } ⏎ url = "https://a.example"
+        → w.toml:8:33: beacons.source.profile.minor: found it without major, expected both
+        [[beacons.source]] ⏎ name = "a" ⏎ profile = { radius = "r" } ⏎ url = "https://a.example"
+        → w.toml:8:13: beacons.source.profile.radius: found an unknown key, expected a key of [beacons.source.profile] (it belongs in [[geofence]] or [geofences.source.profile])
+        [[beacons.source]]
+        name = "a"
+        profile = "accesso-beacons"
+        url = "https://a.example"
+        [[beacons.source]]
+        name = "a"
+        profile = "accesso-beacons"
+        url = "https://a.example"
+        → w.toml:11:8: beacons.source.name: found "a" again, expected a name that no other source has
+        """#)
+
+    @Test(arguments: mistakes) func mistakesAreNamed(_ text: String, _ problem: String) {
         #expect(problems(smallest + upload + text).first == problem)
     }
 

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Positioning
 import TestSupport
 import Testing
@@ -36,37 +37,33 @@ import Testing
         #expect(try loaded(endpoint(latest), testEnvironment()).warnings.isEmpty)
     }
 
-    @Test(arguments: [
-        ("base_url = \"https://b.example\"\nprofile = \"waypost-mqtt\"", "expected mqtts://…"),
-        ("base_url = \"mqtts://b.example\"", "expected https://… (or a profile of MQTT)"),
-        ("base_url = \"mqtt//b.example\"\nprofile = \"waypost-mqtt\"", "endpoint.base_url"),
-        ("base_url = \"mqqt://b.example\"\nprofile = \"waypost-mqtt\"", "did you mean \"mqtt://b.example\"?"),
-        ("base_url = \"https://b.example\"\npublish_rate = 20", "expected it only with one of MQTT"),
-        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\npublish_rate = 0", "or \"engine\""),
-        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\nkeepalive = \"1s\"", "endpoint.keepalive"),
-        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ncompress = \"gzip\"", "only with HTTP"),
-        (
-            "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\nheaders = { X-A = \"b\" }",
-            "only with HTTP"
-        ),
-        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ndevice = \"van.7\"", "as a level of a topic"),
-        (
-            "base_url = \"mqtt://b.example\"\nprofile = \"waypost-mqtt\"\n"
-                + "auth = { kind = \"basic\", user = \"u\", password = \"env:P\" }",
-            "found plain mqtt to b.example with a secret, expected mqtts"
-        ),
-        (
-            "base_url = \"ws://b.example\"\nprofile = \"waypost-mqtt\"\n"
-                + "auth = { kind = \"basic\", user = \"u\", password = \"env:P\" }",
-            "found plain ws to b.example with a secret, expected wss"
-        ),
-        (
-            "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\n"
-                + "auth = { kind = \"header\", name = \"X\", key = \"env:P\" }",
-            "expected \"basic\""
-        ),
-    ])
-    func aMistakeIsTold(_ lines: String, _ words: String) {
+    static let mistakes = rows(
+        #"""
+        base_url = "https://b.example" ⏎ profile = "waypost-mqtt" → expected mqtts://…
+        base_url = "mqtts://b.example" → expected https://… (or a profile of MQTT)
+        base_url = "mqtt//b.example" ⏎ profile = "waypost-mqtt" → endpoint.base_url
+        base_url = "mqqt://b.example" ⏎ profile = "waypost-mqtt" → did you mean "mqtt://b.example"?
+        base_url = "https://b.example" ⏎ publish_rate = 20 → expected it only with one of MQTT
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ publish_rate = 0 → or "engine"
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ keepalive = "1s" → endpoint.keepalive
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ compress = "gzip" → only with HTTP
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ headers = { X-A = "b" } → only with HTTP
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ device = "van.7" → as a level of a topic
+        base_url = "mqtt://b.example"
+        profile = "waypost-mqtt"
+        auth = { kind = "basic", user = "u", password = "env:P" }
+        → found plain mqtt to b.example with a secret, expected mqtts
+        base_url = "ws://b.example"
+        profile = "waypost-mqtt"
+        auth = { kind = "basic", user = "u", password = "env:P" }
+        → found plain ws to b.example with a secret, expected wss
+        base_url = "mqtts://b.example"
+        profile = "waypost-mqtt"
+        auth = { kind = "header", name = "X", key = "env:P" }
+        → expected "basic"
+        """#)
+
+    @Test(arguments: mistakes) func aMistakeIsTold(_ lines: String, _ words: String) {
         let found = problems(endpoint(lines), testEnvironment(["P": "p"]))
         #expect(found.contains { $0.contains(words) }, "\(found)")
     }

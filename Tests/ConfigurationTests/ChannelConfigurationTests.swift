@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Positioning
 import TestSupport
 import Testing
@@ -35,15 +36,17 @@ import Testing
         #expect(try loaded(smallest + upload, environment).config.channels.isEmpty)
     }
 
-    @Test(arguments: [
-        ("", "channel.auth: found nothing"),
-        ("url = \"https://x.example\"\nauth = { kind = \"bearer\", token = \"env:SECRET\" }", "channel.url"),
-        ("url = \"ws://x.example\"\nauth = { kind = \"bearer\", token = \"env:SECRET\" }", "expected wss"),
-        ("auth = { kind = \"header\", name = \"X\", key = \"env:SECRET\" }", "expected \"basic\" with a key"),
-        ("auth = { kind = \"bearer\", token = \"sesame\" }", "channel.auth.token"),
-        ("batch_size = 3\nauth = { kind = \"bearer\", token = \"env:SECRET\" }", "batch_size"),
-    ])
-    func aMistakeIsTold(_ lines: String, _ words: String) {
+    static let mistakes = rows(
+        #"""
+        → channel.auth: found nothing
+        url = "https://x.example" ⏎ auth = { kind = "bearer", token = "env:SECRET" } → channel.url
+        url = "ws://x.example" ⏎ auth = { kind = "bearer", token = "env:SECRET" } → expected wss
+        auth = { kind = "header", name = "X", key = "env:SECRET" } → expected "basic" with a key
+        auth = { kind = "bearer", token = "sesame" } → channel.auth.token
+        batch_size = 3 ⏎ auth = { kind = "bearer", token = "env:SECRET" } → batch_size
+        """#)
+
+    @Test(arguments: mistakes) func aMistakeIsTold(_ lines: String, _ words: String) {
         let found = problems(channel(lines), environment)
         #expect(found.contains { $0.contains(words) }, "\(found)")
         #expect(!found.contains { $0.contains("sesame") })

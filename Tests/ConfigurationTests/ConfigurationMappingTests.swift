@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import NMEA
 import Outbox
@@ -13,32 +14,25 @@ import Tracking
     @Test func smallestFileHasTheDefaultsOfTheTargets() throws {
         let config = try loaded(smallest + upload).config
         #expect(config.device == "0123456789abcdef")
+        var tracking = Tracker.Settings(trackables: [Trackable(id: "0123456789abcdef")])
+        tracking.keepFewest()
         #expect(config.tracking.motion == MotionDetector.Settings())
         #expect(config.tracking.admission == FixFilter.Settings())
-        var fewest = Tracker.Settings(trackables: [])
-        fewest.keepFewest()
-        #expect(config.tracking.sampling == fewest.sampling)
+        #expect(config.tracking.sampling == tracking.sampling)
         #expect(config.tracking.resolution == ResolutionSettings())
-        #expect(config.tracking.trackables == [Trackable(id: "0123456789abcdef")])
-        #expect(!config.tracking.keepEngineFixes)
+        #expect(config.tracking.trackables == tracking.trackables && !config.tracking.keepEngineFixes)
         #expect(config.outbox.settings == OutboxSettings(path: "/var/lib/waypost/outbox.db"))
         #expect(config.outbox.commitWindow == .seconds(10))
-        #expect(config.endpoints.count == 1)
-        let profile = config.endpoints[0].settings.profile
-        #expect(profile.name == "waypost")
+        let endpoint = try #require(config.endpoints.first)
+        let profile = endpoint.settings.profile
         #expect(
-            config.endpoints[0].settings
+            endpoint.settings
                 == EndpointSettings(baseURL: "https://fleet.example", device: "0123456789abcdef", profile: profile))
-        #expect(!config.endpoints[0].carriesSecret && config.endpoints[0].shownHeaders.isEmpty)
-        #expect(config.control == .init(socket: "/run/waypost/control.sock", group: nil))
-        #expect(config.log == .init())
-        guard case .serial(let serial) = config.source else {
-            Issue.record("not serial")
-            return
-        }
-        #expect(serial.device == .path("/dev/ttyACM0"))
-        #expect(serial.speed == .auto)
-        #expect(serial.decoder.live)
+        let isPlain = config.endpoints.count == 1 && !endpoint.carriesSecret && endpoint.shownHeaders.isEmpty
+        #expect(profile.name == "waypost" && isPlain)
+        #expect(config.control == .init(socket: "/run/waypost/control.sock", group: nil) && config.log == .init())
+        guard case .serial(let serial) = config.source else { throw Unexpected() }
+        #expect(serial.device == .path("/dev/ttyACM0") && serial.speed == .auto && serial.decoder.live)
     }
 
     @Test func pathsFollowTheDirectoriesOfTheUnit() throws {
@@ -107,10 +101,9 @@ import Tracking
         motion.startMoving = true
         motion.powerStartsTrip = true
         #expect(tracking.motion == motion)
-        #expect(tracking.admission.accuracyMax == 50)
-        #expect(abs(tracking.admission.speedMax - 30) < 1e-9)
-        #expect(tracking.admission.allowSimulated)
-        #expect(tracking.tripSummary)
+        let admission = tracking.admission
+        #expect(admission.accuracyMax == 50 && abs(admission.speedMax - 30) < 1e-9)
+        #expect(admission.allowSimulated && tracking.tripSummary)
         var sampling = LocationSampler.Settings()
         sampling.rule = .trackError
         sampling.bound = 10
@@ -130,19 +123,17 @@ import Tracking
         #expect(loaded.effective.description.contains("angle = \"off\"  # from w.toml:8\n"))
     }
 
-    @Test func presetGivesTheAngleUnlessItIsWritten() throws {
-        func angle(_ keys: String) throws -> Double? {
-            try loaded(smallest + upload + "[sampling]\n" + keys).config.tracking.sampling.angle
-        }
-        #expect(try angle("") == nil)
-        #expect(try angle("preset = \"active\"") == nil)
-        #expect(try angle("preset = \"balanced\"") == 20)
-        #expect(try angle("preset = \"passive\"") == nil)
-        #expect(try angle("preset = \"balanced\"\nangle = 30") == 30)
-        #expect(try angle("angle = 30\npreset = \"balanced\"") == 30)
-        #expect(try angle("angle = \"off\"\npreset = \"balanced\"") == nil)
-        let shown = try loaded(smallest + upload + "[sampling]\npreset = \"balanced\"").effective.description
-        #expect(shown.contains("angle = \"20deg\"  # preset \"balanced\"\n"))
+    static let angles: [(String, Double?)] = [
+        ("", nil), ("preset = \"active\"", nil), ("preset = \"balanced\"", 20), ("preset = \"passive\"", nil),
+        ("preset = \"balanced\"\nangle = 30", 30), ("angle = 30\npreset = \"balanced\"", 30),
+        ("angle = \"off\"\npreset = \"balanced\"", nil),
+    ]
+
+    @Test(arguments: angles) func presetGivesTheAngleUnlessItIsWritten(keys: String, angle: Double?) throws {
+        let loaded = try loaded(smallest + upload + "[sampling]\n" + keys)
+        #expect(loaded.config.tracking.sampling.angle == angle)
+        let isOfThePreset = loaded.effective.description.contains("angle = \"20deg\"  # preset \"balanced\"\n")
+        #expect(isOfThePreset == (angle == 20))
     }
 
     @Test func aDistanceFilterOfZeroLeavesTheChoiceToTime() throws {
@@ -227,45 +218,36 @@ import Tracking
             ])
     }
 
+    private func source(_ lines: String, _ more: String = "") throws -> SourceConfig {
+        try loaded("[source]\n\(lines)\n\(more)\n\(upload)").config.source
+    }
+
+    private static let repair = NMEADecoder.Rollover.repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!)
+
     @Test func sourcesOfEveryKind() throws {
-        let file = try loaded("[source]\nkind=\"file\"\npath=\"-\"\nplayback=10\nfollow=true\n" + upload).config.source
-        guard case .file(let settings) = file else { throw Unexpected() }
-        #expect(settings.playback == .recorded(factor: 10))
-        #expect(settings.follow)
-        #expect(!settings.decoder.live)
-        #expect(settings.decoder.rollover == .off)
+        guard case .file(let file) = try source("kind=\"file\"\npath=\"-\"\nplayback=10\nfollow=true"),
+            case .tcp(let tcp) = try source("kind=\"tcp\"\nhost=\"::1\"\nport=10110\ntalker=\"GN\""),
+            case .udp(let udp) = try source("kind=\"udp\"\nport=10110\nstale_after=\"9s\""),
+            case .serial(let serial) = try source(
+                "kind=\"serial\"\npath=\"/dev/ttyACM0\"\nbaud = 4800", "[source.range_error]\ngps = 3")
+        else { throw Unexpected() }
+        #expect(file.playback == .recorded(factor: 10) && file.follow)
+        #expect(!file.decoder.live && file.decoder.rollover == .off)
+        #expect(tcp.host == "::1" && tcp.port == 10110)
+        #expect(tcp.decoder.talker == "GN" && tcp.decoder.rollover == Self.repair)
+        #expect(udp.host == "127.0.0.1" && udp.staleness == .seconds(9))
+        #expect(serial.speed == .fixed(LineSpeed(baud: 4800)!) && serial.decoder.rangeErrors.gps == 3)
+    }
 
-        let tcp = try loaded("[source]\nkind=\"tcp\"\nhost=\"::1\"\nport=10110\ntalker=\"GN\"\n" + upload).config.source
-        guard case .tcp(let settings) = tcp else { throw Unexpected() }
-        #expect(settings.host == "::1")
-        #expect(settings.port == 10110)
-        #expect(settings.decoder.talker == "GN")
-        #expect(settings.decoder.rollover == .repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!))
-
-        let gpsd = try loaded("[source]\nkind=\"gpsd\"\n" + upload).config.source
-        guard case .gpsd(let settings) = gpsd else { throw Unexpected() }
-        #expect(settings.host == "localhost")
-        #expect(settings.port == 2947)
-        #expect(settings.device == nil)
-        #expect(settings.decoder.rollover == .repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!))
-        let remote = "[source]\nkind=\"gpsd\"\nhost=\"box.lan\"\nport=3000\ndevice=\"/dev/b\"\nstale_after=\"9s\"\n"
-        let paced = "[receiver]\nprofile=\"gpsd-cycle\"\n"
-        guard case .gpsd(let settings) = try loaded(remote + paced + upload).config.source else { throw Unexpected() }
-        #expect(settings.receiver == .gpsdCycle)
-        #expect(settings.host == "box.lan")
-        #expect(settings.port == 3000)
-        #expect(settings.device == "/dev/b")
-        #expect(settings.staleness == .seconds(9))
-
-        let udp = try loaded("[source]\nkind=\"udp\"\nport=10110\nstale_after=\"9s\"\n" + upload).config.source
-        guard case .udp(let settings) = udp else { throw Unexpected() }
-        #expect(settings.host == "127.0.0.1")
-        #expect(settings.staleness == .seconds(9))
-
-        let serial = try loaded(smallest + "baud = 4800\n[source.range_error]\ngps = 3\n" + upload).config.source
-        guard case .serial(let settings) = serial else { throw Unexpected() }
-        #expect(settings.speed == .fixed(LineSpeed(baud: 4800)!))
-        #expect(settings.decoder.rangeErrors.gps == 3)
+    @Test func aSourceThatIsGPSD() throws {
+        let keys = "kind=\"gpsd\"\nhost=\"box.lan\"\nport=3000\ndevice=\"/dev/b\"\nstale_after=\"9s\""
+        guard case .gpsd(let usual) = try source("kind=\"gpsd\""),
+            case .gpsd(let gpsd) = try source(keys, "[receiver]\nprofile=\"gpsd-cycle\"")
+        else { throw Unexpected() }
+        #expect(usual.host == "localhost" && usual.port == 2947 && usual.device == nil)
+        #expect(usual.decoder.rollover == Self.repair)
+        #expect(gpsd.host == "box.lan" && gpsd.port == 3000 && gpsd.device == "/dev/b")
+        #expect(gpsd.staleness == .seconds(9) && gpsd.receiver == .gpsdCycle)
     }
 
     @Test func endpointKeysArrive() throws {
@@ -315,27 +297,24 @@ import Tracking
             shouldClearLocalDataWhenCollision = false
             """
         let config = try loaded(smallest + text).config
-        #expect(config.tracking.motion.stopTimeout == .seconds(150))
-        #expect(config.tracking.motion.stationaryRadius == 30)
-        #expect(config.tracking.motion.heartbeat == .seconds(60))
-        #expect(config.tracking.resolution.default.displacement == 15)
-        #expect(config.tracking.resolution.default.intervalMs == 1500)
+        let (motion, standard) = (config.tracking.motion, config.tracking.resolution.default)
+        #expect(motion.stopTimeout == .seconds(150) && motion.stationaryRadius == 30)
+        #expect(motion.heartbeat == .seconds(60))
+        #expect(standard.displacement == 15 && standard.intervalMs == 1500)
         let endpoint = try #require(config.endpoints.first?.settings)
-        #expect(endpoint.baseURL == "https://fleet.example")
-        #expect(endpoint.batchSize == 30)
-        #expect(endpoint.batchWindow == .seconds(20))
-        #expect(config.outbox.settings.maxRecords == 5000)
+        #expect(endpoint.baseURL == "https://fleet.example" && config.outbox.settings.maxRecords == 5000)
+        #expect(endpoint.batchSize == 30 && endpoint.batchWindow == .seconds(20))
     }
 
     @Test func effectiveConfigurationTellsOrigins() throws {
         let text = smallest + "[sampling]\npreset = \"active\"\n[tracking]\nstopTimeout = 90\n" + upload
         let shown = try loaded(text).effective.description
-        #expect(shown.contains("[source]\nkind = \"serial\"  # from w.toml:2\n"))
-        #expect(shown.contains("stop_timeout = \"1h30m\"  # from w.toml:7\n"))
-        #expect(shown.contains("interval = \"1s\"  # preset \"active\"\n"))
-        #expect(shown.contains("still_speed = \"0.5m/s\"  # default\n"))
-        #expect(shown.contains("max_bytes = \"256MiB\"  # default\n"))
-        #expect(shown.contains("# group is not set  # default\n"))
+        let lines: [String] = [
+            "[source]\nkind = \"serial\"  # from w.toml:2\n", "stop_timeout = \"1h30m\"  # from w.toml:7\n",
+            "interval = \"1s\"  # preset \"active\"\n", "still_speed = \"0.5m/s\"  # default\n",
+            "max_bytes = \"256MiB\"  # default\n", "# group is not set  # default\n",
+        ]
+        for line in lines { #expect(shown.contains(line)) }
     }
 
     private struct Unexpected: Error {}

@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import TestSupport
 import Testing
 import Tracking
@@ -23,7 +24,7 @@ import Tracking
         #expect((tracking.moving ?? tracking.profile).sampling.rule == .trackError)
     }
 
-    @Test(arguments: [
+    static let asking: [(String, String)] = [
         ("[resolution.default]\n" + resolution, "[resolution.default]"),
         ("[resolution.constant_engine]\n" + resolution, "[resolution.constant_engine]"),
         (
@@ -46,7 +47,9 @@ import Tracking
             "[[endpoint]]\nbase_url = \"https://a.example\"\ndelivery = \"latest\"\n",
             "delivery = \"latest\" of endpoint main"
         ),
-    ])
+    ]
+
+    @Test(arguments: asking)
     func whatAsksForAResolutionGetsIt(text: String, by setting: String) throws {
         let tracking = try tracking(text)
         #expect(tracking.ruleReason == .asked(by: setting))

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Foundation
 import TestSupport
 import Testing
@@ -9,8 +10,8 @@ import Testing
 @Suite struct ExampleFileTests {
     private let shipped: [String]
     private let everything: [String]
-    /// The shipped file with other tables instead of those of the same names.
-    private let alternatives: [[String]]
+    /// The shipped file with other tables at its end instead of those of the same names, and where they begin.
+    private let alternatives: [(lines: [String], own: Int)]
     private let environment: ConfigurationEnvironment
     private let directory: TemporaryDirectory
 
@@ -30,7 +31,7 @@ import Testing
                 if line.hasPrefix("[") { isKept = !replaced.contains(line) }
                 if isKept { kept.append(line) }
             }
-            return kept + block
+            return (kept + block, kept.count)
         }
         directory = try TemporaryDirectory()
         try directory.write("fleet-key", "k-1\n")
@@ -39,7 +40,7 @@ import Testing
     }
 
     private func problems(_ lines: [String]) -> [String] {
-        TestSupport.problems(lines.joined(separator: "\n"), environment)
+        ConfigurationTestSupport.problems(lines.joined(separator: "\n"), environment)
     }
 
     /// `#key = value`, without the mark.
@@ -78,7 +79,7 @@ import Testing
 
     @Test func everyKeyWorksTogetherWithTheOthers() {
         #expect(problems(everything) == [])
-        for alternative in alternatives { #expect(problems(alternative) == []) }
+        for alternative in alternatives { #expect(problems(alternative.lines) == []) }
     }
 
     @Test func everyKeyIsAmongThem() {
@@ -86,7 +87,7 @@ import Testing
         _ = AgentConfig(reading: reader.root(TOMLTable()))
         var table = ""
         var written: Set<String> = []
-        for line in everything + alternatives.joined() {
+        for line in everything + alternatives.flatMap(\.lines) {
             if line.hasPrefix("[") { table = line }
             guard let equals = line.firstIndex(of: "=") else { continue }
             let key = line[..<equals].filter { $0 != " " }
@@ -95,10 +96,14 @@ import Testing
             let names = line[equals...].matches(of: /[{,] ([a-z_]+) =/).map(\.output.1)
             for name in names { written.insert("[\(table.filter { !"[]".contains($0) }).\(key)] \(name)") }
         }
-        let missing = reader.keys.map { "\($0.table) \($0.name)" }.filter { !written.contains($0) }
-            .filter { $0 != "[geofences] file" && !$0.contains("tls] ca") && !$0.contains("tls] client_") }
-            // Of a kind that a channel does not have.
-            .filter { $0 != "[channel.auth] name" && $0 != "[channel.auth] key" }
+        // Files, and what is of a kind that a channel does not have.
+        let left: Set<String> = ["[geofences] file", "[channel.auth] name", "[channel.auth] key"]
+        var missing: [String] = []
+        for key in reader.keys {
+            let name = "\(key.table) \(key.name)"
+            if written.contains(name) || left.contains(name) { continue }
+            if !name.contains("tls] ca"), !name.contains("tls] client_") { missing.append(name) }
+        }
         #expect(missing == [], "fixtures/configuration lacks them")
     }
 
@@ -107,26 +112,40 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var right = 0
         var wrong: [String] = []
-        for document in [everything] + alternatives {
-            for (index, line) in document.enumerated() {
-                guard let equals = line.firstIndex(of: "="), line.first?.isLetter == true else { continue }
-                let key = String(line[..<equals].filter { $0 != " " })
-                let mutant = mutated(key, &random)
+        var documents = alternatives
+        documents.append((everything, 0))
+        // Four mistakes at once, far apart: a report has all of them.
+        for (document, first) in documents {
+            let places = document.indices.filter { $0 >= first && Self.key(in: document[$0]) != nil }
+            let step = (places.count + 3) / 4
+            for start in 0..<step {
                 var changed = document
-                changed[index] = mutant + line.dropFirst(key.count)
-                let place = "w.toml:\(index + 1):1: "
-                let isUsersOwn = ["key", "X-Api-Key", "X-Device", "asset_id"].contains(key)
-                if isUsersOwn { continue }
+                var mistakes: [(place: String, key: String, mutant: String)] = []
+                for index in stride(from: start, to: places.count, by: step).map({ places[$0] }) {
+                    let key = Self.key(in: document[index]) ?? ""
+                    let mutant = mutated(key, &random)
+                    changed[index] = mutant + document[index].dropFirst(key.count)
+                    mistakes.append(("w.toml:\(index + 1):1: ", key, mutant))
+                }
                 let found = problems(changed)
-                if found.contains(where: { $0.hasPrefix(place) && $0.contains("did you mean \(key)?") }) {
-                    right += 1
-                } else {
-                    wrong.append("\(key) as \(mutant): \(found.first ?? "nothing found")")
+                for (place, key, mutant) in mistakes {
+                    if found.contains(where: { $0.hasPrefix(place) && $0.contains("did you mean \(key)?") }) {
+                        right += 1
+                    } else {
+                        wrong.append("\(key) as \(mutant): \(found.first { $0.hasPrefix(place) } ?? "nothing found")")
+                    }
                 }
             }
         }
         #expect(right * 100 >= (right + wrong.count) * 95, "seed \(seed): \(wrong)")
         #expect(right > 90)
+    }
+
+    /// nil for a line without one, and for a name that users choose.
+    private static func key(in line: String) -> String? {
+        guard let equals = line.firstIndex(of: "="), line.first?.isLetter == true else { return nil }
+        let key = String(line[..<equals].filter { $0 != " " })
+        return ["key", "X-Api-Key", "X-Device", "asset_id"].contains(key) ? nil : key
     }
 
     /// One letter left out, put in, replaced, or swapped with the next; never another key's name.

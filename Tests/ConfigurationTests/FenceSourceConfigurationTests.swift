@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Places
 import TestSupport
 import Testing
@@ -34,18 +35,18 @@ import Tracking
         let environment = testEnvironment(["TOKEN": "t"])
         let loaded = try loaded(text, environment)
         let found = try #require(loaded.config.fenceSources.first)
-        #expect(found.name == "venue" && found.form == .mapping(.accessoVenue) && found.list.every == .seconds(3600))
-        #expect(found.list.url == "https://api.example/api/v1/public/venues/4%202%2F7?full=1")
-        #expect(found.list.label == "geofences venue" && found.list.endpoint.settings.name == "geofences.venue")
-        #expect(found.list.endpoint.auth == .bearer(token: "token") && found.list.endpoint.carriesSecret)
-        #expect(found.list.endpoint.secrets == ["token": .environment("TOKEN")])
-        #expect(found.list.endpoint.tls?.pins.count == 1)
+        let (list, endpoint) = (found.list, found.list.endpoint)
+        #expect(found.name == "venue" && found.form == .mapping(.accessoVenue) && list.every == .seconds(3600))
+        #expect(list.url == "https://api.example/api/v1/public/venues/4%202%2F7?full=1")
+        #expect(list.label == "geofences venue" && endpoint.settings.name == "geofences.venue")
+        #expect(endpoint.auth == .bearer(token: "token") && endpoint.carriesSecret)
+        #expect(endpoint.secrets == ["token": .environment("TOKEN")] && endpoint.tls?.pins.count == 1)
         let shown = loaded.effective.description
         #expect(shown.contains("url = \"https://api.example/api/v1/public/venues/${vars.venue_id}?full=1\""))
-        let again = try TestSupport.loaded(shown, environment)
+        let again = try ConfigurationTestSupport.loaded(shown, environment)
         // A secret is shown as the reference that it is.
-        let list = try #require(again.config.fenceSources.first?.list)
-        #expect(list.url == found.list.url && list.endpoint.auth == .bearer(token: "env:TOKEN"))
+        let printed = try #require(again.config.fenceSources.first?.list)
+        #expect(printed.url == list.url && printed.endpoint.auth == .bearer(token: "env:TOKEN"))
     }
 
     @Test func pathsOfOnesOwn() throws {
@@ -71,78 +72,71 @@ import Tracking
         mapping.order = .latLon
         #expect(loaded.config.fenceSources.map(\.form) == [.mapping(mapping), .geoJSON])
         #expect(loaded.config.fenceSources[0].list.every == .seconds(6 * 3600))
-        let again = try TestSupport.loaded(loaded.effective.description)
+        let again = try ConfigurationTestSupport.loaded(loaded.effective.description)
         #expect(again.config.fenceSources == loaded.config.fenceSources)
     }
 
+    static let mistakes = rows(
+        #"""
+        [[geofences.source]] ⏎ profile = "geojson" ⏎ url = "https://a.example"
+        → w.toml:6:1: geofences.source.name: found nothing, expected a name of 1 to 32 characters a-z, 0-9 and -
+        [[geofences.source]] ⏎ name = "a" ⏎ url = "https://a.example"
+        → w.toml:6:1: geofences.source.profile: found nothing, expected "accesso-venue", "geojson" or a table of paths
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojso" ⏎ url = "https://a.example"
+        → w.toml:8:11: geofences.source.profile: found "geojso", expected "accesso-venue", "geojson" or a table of paths (did you mean "geojson"?)
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson"
+        → w.toml:6:1: geofences.source.url: found nothing, expected a URL such as "https://api.example/fences"
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson" ⏎ url = "https://a.example/${vars.x}"
+        → w.toml:9:7: geofences.source.url: found ${vars.x}, expected a name of [geofences.source.vars]
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson" ⏎ url = "mqtts://a.example"
+        → w.toml:9:7: geofences.source.url: found "mqtts://a.example", expected a URL such as "https://api.example/fences"
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson" ⏎ url = "https://a.example/x?a b"
+        → w.toml:9:7: geofences.source.url: found "https://a.example/x?a b", expected a URL such as "https://api.example/fences"
+        [[geofences.source]]
+        name = "a"
+        profile = "geojson"
+        url = "http://a.example"
+        auth = { kind = "bearer", token = "env:HOME" }
+        → w.toml:9:7: geofences.source.url: found plain http to a.example with a secret, expected https (or allow_plaintext = true)
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson" ⏎ url = "https://a.example" ⏎ every = "10s"
+        → w.toml:10:9: geofences.source.every: found "10s", expected a duration from 1m to 30d
+        [[geofences.source]]
+        name = "a"
+        profile = "geojson"
+        url = "https://a.example"
+        auth = { kind = "bearer", token = "toke" }
+        secrets = { token = "env:HOME" }
+        → w.toml:10:35: geofences.source.auth.token: found a literal, expected a name of [geofences.source.secrets], or "credential:NAME", "file:PATH" or "env:NAME" (never the secret itself) (did you mean "token"?)
+        [[geofences.source]]
+        name = "a"
+        profile = "geojson"
+        url = "https://a.example"
+        [[geofences.source]]
+        name = "a"
+        profile = "geojson"
+        url = "https://a.example"
+        → w.toml:11:8: geofences.source.name: found "a" again, expected a name that no other source has
+        [[geofences.source]]
+        name = "a"
+        profile = "geojson"
+        url = "https://a.example"
+        [[geofence]]
+        id = "a/1"
+        radius = 50
+        center = { latitude = 52, longitude = 13 }
+        → w.toml:7:8: geofences.source.name: found "a" beside the geofence "a/1", expected a name with which no id of another geofence begins
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = { radius = "r", lat = "y" } ⏎ url = "https://a.example"
+        → w.toml:8:1: geofences.source.profile.lon: found nothing, expected a circle (lat, lon and radius) or a polygon
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = { id = "r" } ⏎ url = "https://a.example"
+        → w.toml:8:1: geofences.source.profile.polygon: found nothing, expected a circle (lat, lon and radius) or a polygon
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = { polygon = "a..b" } ⏎ url = "https://a.example"
+        → w.toml:8:23: geofences.source.profile.polygon: found "a..b", expected a path of names and indexes such as "center.lat"
+        [[geofences.source]] ⏎ name = "a" ⏎ profile = "geojson" ⏎ url = "https://a.example" ⏎ sign = { scheme = "none" }
+        → w.toml:10:1: geofences.source.sign: found an unknown key, expected a key of [[geofences.source]] (it belongs in [[endpoint]])
+        """#)
+
     /// What is wrong, and the exact words about it. The lines under test begin at line 6.
-    @Test(arguments: [
-        (
-            "[[geofences.source]]\nprofile = \"geojson\"\nurl = \"https://a.example\"",
-            "w.toml:6:1: geofences.source.name: found nothing, expected a name of 1 to 32 characters a-z, 0-9 and -"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nurl = \"https://a.example\"",
-            "w.toml:6:1: geofences.source.profile: found nothing, expected \"accesso-venue\", \"geojson\" or a table of paths"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojso\"\nurl = \"https://a.example\"",
-            "w.toml:8:11: geofences.source.profile: found \"geojso\", expected \"accesso-venue\", \"geojson\" or a table of paths (did you mean \"geojson\"?)"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"",
-            "w.toml:6:1: geofences.source.url: found nothing, expected a URL such as \"https://api.example/fences\""
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example/${vars.x}\"",
-            "w.toml:9:7: geofences.source.url: found ${vars.x}, expected a name of [geofences.source.vars]"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"mqtts://a.example\"",
-            "w.toml:9:7: geofences.source.url: found \"mqtts://a.example\", expected a URL such as \"https://api.example/fences\""
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example/x?a b\"",
-            "w.toml:9:7: geofences.source.url: found \"https://a.example/x?a b\", expected a URL such as \"https://api.example/fences\""
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"http://a.example\"\nauth = { kind = \"bearer\", token = \"env:HOME\" }",
-            "w.toml:9:7: geofences.source.url: found plain http to a.example with a secret, expected https (or allow_plaintext = true)"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nevery = \"10s\"",
-            "w.toml:10:9: geofences.source.every: found \"10s\", expected a duration from 1m to 30d"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nauth = { kind = \"bearer\", token = \"toke\" }\nsecrets = { token = \"env:HOME\" }",
-            "w.toml:10:35: geofences.source.auth.token: found a literal, expected a name of [geofences.source.secrets], or \"credential:NAME\", \"file:PATH\" or \"env:NAME\" (never the secret itself) (did you mean \"token\"?)"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\n[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"",
-            "w.toml:11:8: geofences.source.name: found \"a\" again, expected a name that no other source has"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\n[[geofence]]\nid = \"a/1\"\nradius = 50\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:7:8: geofences.source.name: found \"a\" beside the geofence \"a/1\", expected a name with which no id of another geofence begins"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = { radius = \"r\", lat = \"y\" }\nurl = \"https://a.example\"",
-            "w.toml:8:1: geofences.source.profile.lon: found nothing, expected a circle (lat, lon and radius) or a polygon"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = { id = \"r\" }\nurl = \"https://a.example\"",
-            "w.toml:8:1: geofences.source.profile.polygon: found nothing, expected a circle (lat, lon and radius) or a polygon"
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = { polygon = \"a..b\" }\nurl = \"https://a.example\"",
-            "w.toml:8:23: geofences.source.profile.polygon: found \"a..b\", expected a path of names and indexes such as \"center.lat\""
-        ),
-        (
-            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nsign = { scheme = \"none\" }",
-            "w.toml:10:1: geofences.source.sign: found an unknown key, expected a key of [[geofences.source]] (it belongs in [[endpoint]])"
-        ),
-    ])
-    func mistakesAreNamed(_ text: String, _ problem: String) {
+    @Test(arguments: mistakes) func mistakesAreNamed(_ text: String, _ problem: String) {
         #expect(problems(smallest + upload + text, testEnvironment(["HOME": "h"])).first == problem)
     }
 

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Positioning
 import TestSupport
 import Testing
@@ -62,7 +63,7 @@ import Tracking
         let shown = loaded.effective.description
         #expect(shown.contains("polygon = [[52.5, 13.4], [52.5, 13.41], [52.51, 13.41]]  # from w.toml:14\n"))
         #expect(shown.contains("initial_enter = false  # from w.toml:16\n"))
-        let again = try TestSupport.loaded(shown)
+        let again = try ConfigurationTestSupport.loaded(shown)
         #expect(again.config.tracking.geofences == loaded.config.tracking.geofences && again.warnings.isEmpty)
     }
 
@@ -88,74 +89,55 @@ import Tracking
         }
     }
 
+    static let mistakes = rows(
+        #"""
+        [[geofence]] ⏎ id = "a"
+        → w.toml:6:1: geofence.center: found nothing, expected a circle (center and radius) or a polygon
+        [[geofence]] ⏎ id = "a" ⏎ radius = 50
+        → w.toml:6:1: geofence.center: found nothing, expected a circle (center and radius) or a polygon
+        [[geofence]] ⏎ id = "a" ⏎ center = { latitude = 52, longitude = 13 }
+        → w.toml:6:1: geofence.radius: found nothing, expected a circle (center and radius) or a polygon
+        [[geofence]] ⏎ radius = 50 ⏎ center = { latitude = 52, longitude = 13 }
+        → w.toml:6:1: geofence.id: found nothing, expected a name of at most 128 bytes
+        [[geofence]] ⏎ id = "a" ⏎ radius = 50 ⏎ polygon = [[52, 13], [52, 14], [53, 13]]
+        → w.toml:8:10: geofence.radius: found together with polygon, expected a circle (center and radius) or a polygon
+        [[geofence]] ⏎ id = "a" ⏎ radius = "9m" ⏎ center = { latitude = 52, longitude = 13 }
+        → w.toml:8:10: geofence.radius: found "9m", expected a distance from 10m to 1000km
+        [[geofence]] ⏎ id = "a" ⏎ polygon = [[52, 13], [52.1, 13.1], [52, 13.1], [52.1, 13]]
+        → w.toml:8:11: geofence.polygon: found a polygon whose edges from vertex 1 and from vertex 3 meet, expected one that does not cross or touch itself (are the vertices in order around it?)
+        [[geofence]] ⏎ id = "a" ⏎ polygon = [[52, 13], [52.1, 13.1]]
+        → w.toml:8:11: geofence.polygon: found 2 distinct points, expected a polygon of at least 3
+        [[geofence]] ⏎ id = "a" ⏎ polygon = [[150.5, -33], [150.6, -33], [150.6, -34]]
+        → w.toml:8:12: geofence.polygon: found [150.5, -33], expected latitude -90 to 90, then longitude -180 to 180 (did you mean [-33, 150.5]?)
+        [[geofence]] ⏎ id = "a" ⏎ polygon = [[52, 13], 7]
+        → w.toml:8:22: geofence.polygon: found 7, expected corners, each [latitude, longitude] in degrees
+        [[geofence]] ⏎ id = "a" ⏎ radius = 50 ⏎ center = { latitude = 52, longitude = 13 } ⏎ dwell = 0
+        → w.toml:10:9: geofence.dwell: found 0, expected a duration from 1s to 30d
+        [[geofence]]
+        id = "a"
+        radius = 50
+        center = { latitude = 52, longitude = 13 }
+        [[geofence]]
+        id = "a"
+        radius = 60
+        center = { latitude = 52, longitude = 13 }
+        → w.toml:11:6: geofence.id: found "a" again, expected an id that no other geofence has
+        [[geofence]]
+        id = "a"
+        radius = 50
+        centre = { latitude = 52, longitude = 13 }
+        center = { latitude = 52, longitude = 13 }
+        → w.toml:9:1: geofence.centre: found an unknown key, expected a key of [[geofence]] (did you mean center?)
+        [geofences.source] ⏎ kind = "accesso"
+        → w.toml:6:12: geofences.source: found a table, expected tables, each written [[geofences.source]]
+        [geofences] ⏎ file = "fences.geojson"
+        → w.toml:7:8: geofences.file: found "fences.geojson", expected the absolute path of a GeoJSON file
+        [geofences] ⏎ file = "/nowhere/f.geojson"
+        → w.toml:7:8: geofences.file: /nowhere/f.geojson: found No such file or directory, expected a file that can be read
+        """#)
+
     /// What is wrong, and the exact words about it. The lines under test begin at line 6.
-    @Test(arguments: [
-        (
-            "[[geofence]]\nid = \"a\"",
-            "w.toml:6:1: geofence.center: found nothing, expected a circle (center and radius) or a polygon"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = 50",
-            "w.toml:6:1: geofence.center: found nothing, expected a circle (center and radius) or a polygon"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:6:1: geofence.radius: found nothing, expected a circle (center and radius) or a polygon"
-        ),
-        (
-            "[[geofence]]\nradius = 50\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:6:1: geofence.id: found nothing, expected a name of at most 128 bytes"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = 50\npolygon = [[52, 13], [52, 14], [53, 13]]",
-            "w.toml:8:10: geofence.radius: found together with polygon, expected a circle (center and radius) or a polygon"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = \"9m\"\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:8:10: geofence.radius: found \"9m\", expected a distance from 10m to 1000km"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\npolygon = [[52, 13], [52.1, 13.1], [52, 13.1], [52.1, 13]]",
-            "w.toml:8:11: geofence.polygon: found a polygon whose edges from vertex 1 and from vertex 3 meet, expected one that does not cross or touch itself (are the vertices in order around it?)"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\npolygon = [[52, 13], [52.1, 13.1]]",
-            "w.toml:8:11: geofence.polygon: found 2 distinct points, expected a polygon of at least 3"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\npolygon = [[150.5, -33], [150.6, -33], [150.6, -34]]",
-            "w.toml:8:12: geofence.polygon: found [150.5, -33], expected latitude -90 to 90, then longitude -180 to 180 (did you mean [-33, 150.5]?)"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\npolygon = [[52, 13], 7]",
-            "w.toml:8:22: geofence.polygon: found 7, expected corners, each [latitude, longitude] in degrees"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = 50\ncenter = { latitude = 52, longitude = 13 }\ndwell = 0",
-            "w.toml:10:9: geofence.dwell: found 0, expected a duration from 1s to 30d"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = 50\ncenter = { latitude = 52, longitude = 13 }\n[[geofence]]\nid = \"a\"\nradius = 60\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:11:6: geofence.id: found \"a\" again, expected an id that no other geofence has"
-        ),
-        (
-            "[[geofence]]\nid = \"a\"\nradius = 50\ncentre = { latitude = 52, longitude = 13 }\ncenter = { latitude = 52, longitude = 13 }",
-            "w.toml:9:1: geofence.centre: found an unknown key, expected a key of [[geofence]] (did you mean center?)"
-        ),
-        (
-            "[geofences.source]\nkind = \"accesso\"",
-            "w.toml:6:12: geofences.source: found a table, expected tables, each written [[geofences.source]]"
-        ),
-        (
-            "[geofences]\nfile = \"fences.geojson\"",
-            "w.toml:7:8: geofences.file: found \"fences.geojson\", expected the absolute path of a GeoJSON file"
-        ),
-        (
-            "[geofences]\nfile = \"/nowhere/f.geojson\"",
-            "w.toml:7:8: geofences.file: /nowhere/f.geojson: found No such file or directory, expected a file that can be read"
-        ),
-    ])
-    func mistakesAreNamed(_ text: String, _ problem: String) {
+    @Test(arguments: mistakes) func mistakesAreNamed(_ text: String, _ problem: String) {
         #expect(problems(smallest + upload + text) == [problem])
     }
 
@@ -182,43 +164,29 @@ import Tracking
             ])
     }
 
-    @Test(arguments: [
-        (
-            #"{"type":"Feature","id":"m","geometry":{"type":"MultiPolygon","coordinates":[]},"properties":null}"#,
-            #"features[0] (id "m"): found a geometry of type MultiPolygon, expected a Polygon, or a Point with a radius"#
-        ),
-        (
-            #"{"type":"Feature","id":"h","geometry":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1]],[[0.1,0.1],[0.2,0.1],[0.2,0.2]]]},"properties":{}}"#,
-            #"features[0] (id "h"): found a Polygon with holes, expected one ring (make a fence of its own of a hole)"#
-        ),
-        (
-            #"{"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[52.5,113.4]},"properties":{"radius":50}}"#,
-            #"features[0] (id "p"): found [52.5, 113.4], expected longitude -180 to 180, then latitude -90 to 90"#
-        ),
-        (
-            #"{"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{}}"#,
-            #"features[0] (id "p"): found a Point without the property radius, expected metres from 10 to 1000000"#
-        ),
-        (
-            #"{"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":5}}"#,
-            #"features[0] (id "p"): found a radius of 5.0 m, expected a radius from 10 m to 1000 km"#
-        ),
-        (
-            #"{"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":"5 miles"}}"#,
-            #"features[0] (id "p"): found another radius, expected a distance such as "50m" (units m, km; a bare number is metres)"#
-        ),
-        (
-            #"{"type":"Feature","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":50}}"#,
-            "features[0]: found no id, expected an id of at most 128 bytes"
-        ),
-        (
-            #"{"type":"Feature","id":"n","geometry":null,"properties":null}"#,
-            #"features[0] (id "n"): found no geometry, expected a Polygon, or a Point with a radius"#
-        ),
-        (#"{"type":"Geometry"}"#, "features[0]: found something else, expected an object of type Feature"),
-        ("17", "features[0]: found something else, expected an object of type Feature"),
-    ])
-    func aMistakenFeatureIsNamed(_ feature: String, _ problem: String) throws {
+    static let mistakenFeatures = rows(
+        #"""
+        {"type":"Feature","id":"m","geometry":{"type":"MultiPolygon","coordinates":[]},"properties":null}
+        → features[0] (id "m"): found a geometry of type MultiPolygon, expected a Polygon, or a Point with a radius
+        {"type":"Feature","id":"h","geometry":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1]],[[0.1,0.1],[0.2,0.1],[0.2,0.2]]]},"properties":{}}
+        → features[0] (id "h"): found a Polygon with holes, expected one ring (make a fence of its own of a hole)
+        {"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[52.5,113.4]},"properties":{"radius":50}}
+        → features[0] (id "p"): found [52.5, 113.4], expected longitude -180 to 180, then latitude -90 to 90
+        {"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{}}
+        → features[0] (id "p"): found a Point without the property radius, expected metres from 10 to 1000000
+        {"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":5}}
+        → features[0] (id "p"): found a radius of 5.0 m, expected a radius from 10 m to 1000 km
+        {"type":"Feature","id":"p","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":"5 miles"}}
+        → features[0] (id "p"): found another radius, expected a distance such as "50m" (units m, km; a bare number is metres)
+        {"type":"Feature","geometry":{"type":"Point","coordinates":[13.4,52.5]},"properties":{"radius":50}}
+        → features[0]: found no id, expected an id of at most 128 bytes
+        {"type":"Feature","id":"n","geometry":null,"properties":null}
+        → features[0] (id "n"): found no geometry, expected a Polygon, or a Point with a radius
+        {"type":"Geometry"} → features[0]: found something else, expected an object of type Feature
+        17 → features[0]: found something else, expected an object of type Feature
+        """#)
+
+    @Test(arguments: mistakenFeatures) func aMistakenFeatureIsNamed(_ feature: String, _ problem: String) throws {
         #expect(try file(features(feature)).problems == [problem])
     }
 
@@ -250,16 +218,12 @@ import Tracking
     }
 
     @Test func tenThousandAreTakenAndOneMoreIsNot() throws {
-        func list(_ count: Int) -> String {
-            features(
-                (0..<count).map {
-                    #"{"type":"Feature","id":\#($0),"geometry":{"type":"Point","coordinates":[13,52]},"properties":{"radius":50}}"#
-                }.joined(separator: ","))
-        }
-        #expect(try file(list(10_000)).fences.count == 10_000)
-        #expect(
-            try file(list(10_001)).problems == [
-                "w.toml:7:8: geofences.file: found 10001 geofences, expected at most 10000"
-            ])
+        let list = (0..<10_000).map { index -> String in
+            #"{"type":"Feature","id":\#(index),"geometry":{"type":"Point","coordinates":[13,52]},"properties":{"radius":50}}"#
+        }.joined(separator: ",")
+        #expect(try file(features(list)).fences.count == 10_000)
+        let own = "[[geofence]]\nid = \"a\"\nradius = 50\ncenter = { latitude = 52, longitude = 13 }"
+        let problem = "w.toml:7:8: geofences.file: found 10001 geofences, expected at most 10000"
+        #expect(try file(features(list), own).problems == [problem])
     }
 }

@@ -1,19 +1,24 @@
+import ConfigurationTestSupport
 import TestSupport
 import Testing
 
 @testable import Configuration
 
 @Suite struct MetricsConfigurationTests {
-    private func problems(_ lines: String) -> [String] { TestSupport.problems(smallest + "[metrics]\n" + lines) }
+    private func problems(_ lines: String) -> [String] {
+        ConfigurationTestSupport.problems(smallest + "[metrics]\n" + lines)
+    }
 
     @Test func isOffUnlessItIsAskedFor() throws {
         let metrics = try loaded(smallest).config.metrics
         #expect(metrics.listen == nil && metrics.textfile == nil)
     }
 
-    @Test(arguments: [
+    static let addresses: [(String, String, UInt16)] = [
         ("127.0.0.1:9477", "127.0.0.1", 9477), ("[::1]:80", "::1", 80), ("0.0.0.0:65535", "0.0.0.0", 65_535),
-    ])
+    ]
+
+    @Test(arguments: addresses)
     func takesAnAddressInDigits(text: String, host: String, port: UInt16) throws {
         let address = try #require(MetricsConfig.Address(text))
         #expect(address.host == host && address.port == port && address.description == text)
@@ -31,11 +36,13 @@ import Testing
             ])
     }
 
-    @Test func aTextfileIsOneThatNodeExporterReads() {
-        for path in ["waypost.prom", "/run/waypost.txt", "/run/"] {
-            #expect(problems("textfile = \"\(path)\"").count == 1)
-        }
-        #expect(problems("textfile = \"/run/waypost.prom\"").isEmpty)
+    static let textfiles: [(String, Int)] = [
+        ("waypost.prom", 1), ("/run/waypost.txt", 1), ("/run/", 1), ("/run/waypost.prom", 0),
+    ]
+
+    @Test(arguments: textfiles)
+    func aTextfileIsOneThatNodeExporterReads(path: String, count: Int) {
+        #expect(problems("textfile = \"\(path)\"").count == count)
     }
 
     @Test func warnsWhereOthersCanReachIt() throws {

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Positioning
 import TestSupport
 import Testing
@@ -116,49 +117,33 @@ import Tracking
         #expect(second.config.timetable == first.config.timetable)
     }
 
-    @Test(
-        arguments: [
-            (
-                "[tracking.stationary]\nmin_gap = \"5s\"",
-                "w.toml:7:11: tracking.stationary.min_gap: has no effect: while parked heartbeats and events are kept, whatever the rule"
-            ),
-            (
-                "[tracking.moving]\nheartbeat = \"5s\"",
-                "w.toml:7:13: tracking.moving.heartbeat: has no effect: it is of a parked asset: see [tracking.stationary]"
-            ),
-            (
-                "[sampling]\nmax_delay = \"60s\"\nmin_gap = \"5s\"",
-                "w.toml:7:13: sampling.max_delay: has no effect: the rule is \"either\", because a resolution is asked for by [sampling] min_gap"
-            ),
-            (
-                "[sampling]\nbound = \"9m\"\nrule = \"both\"",
-                "w.toml:7:9: sampling.bound: has no effect: the rule is \"both\""
-            ),
-        ])
-    func warnsOfWhatHasNoEffect(text: String, warning: String) throws {
+    static let withoutEffect = rows(
+        #"""
+        [tracking.stationary] ⏎ min_gap = "5s"
+        → w.toml:7:11: tracking.stationary.min_gap: has no effect: while parked heartbeats and events are kept, whatever the rule
+        [tracking.moving] ⏎ heartbeat = "5s"
+        → w.toml:7:13: tracking.moving.heartbeat: has no effect: it is of a parked asset: see [tracking.stationary]
+        [sampling] ⏎ max_delay = "60s" ⏎ min_gap = "5s"
+        → w.toml:7:13: sampling.max_delay: has no effect: the rule is "either", because a resolution is asked for by [sampling] min_gap
+        [sampling] ⏎ bound = "9m" ⏎ rule = "both" → w.toml:7:9: sampling.bound: has no effect: the rule is "both"
+        """#)
+
+    @Test(arguments: withoutEffect) func warnsOfWhatHasNoEffect(text: String, warning: String) throws {
         #expect(try loaded(smallest + upload + text).warnings.map(\.description) == [warning])
     }
 
-    @Test(
-        arguments: [
-            (
-                "[tracking.moving]\npreset = \"active\"",
-                "w.toml:7:1: tracking.moving.preset: found an unknown key, expected a key of [tracking.moving] (it belongs in [sampling])"
-            ),
-            (
-                "[tracking.stationary]\nintervall = 5",
-                "w.toml:7:1: tracking.stationary.intervall: found an unknown key, expected a key of [tracking.stationary] (did you mean interval?)"
-            ),
-            (
-                "[tracking.moving]\naccuracy_limit = \"5s\"",
-                "w.toml:7:18: tracking.moving.accuracy_limit: found \"5s\", expected a distance such as \"50m\" (units m, km; a bare number is metres)"
-            ),
-            (
-                "[tracking]\nmoving = 5",
-                "w.toml:7:10: tracking.moving: found 5, expected a table, written [tracking.moving]"
-            ),
-        ])
-    func namesMistakes(text: String, problem: String) {
+    static let mistakes = rows(
+        #"""
+        [tracking.moving] ⏎ preset = "active"
+        → w.toml:7:1: tracking.moving.preset: found an unknown key, expected a key of [tracking.moving] (it belongs in [sampling])
+        [tracking.stationary] ⏎ intervall = 5
+        → w.toml:7:1: tracking.stationary.intervall: found an unknown key, expected a key of [tracking.stationary] (did you mean interval?)
+        [tracking.moving] ⏎ accuracy_limit = "5s"
+        → w.toml:7:18: tracking.moving.accuracy_limit: found "5s", expected a distance such as "50m" (units m, km; a bare number is metres)
+        [tracking] ⏎ moving = 5 → w.toml:7:10: tracking.moving: found 5, expected a table, written [tracking.moving]
+        """#)
+
+    @Test(arguments: mistakes) func namesMistakes(text: String, problem: String) {
         #expect(problems(smallest + upload + text) == [problem])
     }
 }

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Sensors
 import TestSupport
 import Testing
@@ -25,27 +26,25 @@ import Testing
         #expect(both.description == "usb 0403:6001 A10")
     }
 
-    @Test(arguments: [
-        (
-            "kind = \"serial\"\npath = \"/dev/a\"\nusb_id = \"1546:01a8\"",
-            "w.toml:4:10: source.usb_id: found together with path, expected one of the two: each names the receiver"
-        ),
-        (
-            "kind = \"serial\"\nusb_id = \"1546\"",
-            "w.toml:3:10: source.usb_id: found \"1546\", expected vendor and product as lsusb shows them, such as \"1546:01a8\""
-        ),
-        (
-            "kind = \"file\"\npath = \"/a\"\nserial_number = \"A\"",
-            "w.toml:4:17: source.serial_number: found with kind = \"file\", expected only with kind = \"serial\""
-        ),
-    ])
-    func aNameThatCannotBeUsedIsSaid(source: String, message: String) {
+    static let names = rows(
+        #"""
+        kind = "serial" ⏎ path = "/dev/a" ⏎ usb_id = "1546:01a8"
+        → w.toml:4:10: source.usb_id: found together with path, expected one of the two: each names the receiver
+        kind = "serial" ⏎ usb_id = "1546"
+        → w.toml:3:10: source.usb_id: found "1546", expected vendor and product as lsusb shows them, such as "1546:01a8"
+        kind = "file" ⏎ path = "/a" ⏎ serial_number = "A"
+        → w.toml:4:17: source.serial_number: found with kind = "file", expected only with kind = "serial"
+        """#)
+
+    @Test(arguments: names) func aNameThatCannotBeUsedIsSaid(source: String, message: String) {
         #expect(found(source).contains(message), "\(found(source))")
     }
 
-    @Test(arguments: [
+    static let builtIn: [(String, ReceiverProfile)] = [
         ("none", ReceiverProfile.none), ("ublox", .ublox), ("mtk", .mtk), ("casic", .casic), ("quectel", .quectel),
-    ])
+    ]
+
+    @Test(arguments: builtIn)
     func theProfileReachesTheLine(name: String, profile: ReceiverProfile) throws {
         #expect(try serial("path = \"/dev/a\"", "[receiver]\nprofile = \"\(name)\"").receiver == profile)
     }
@@ -67,21 +66,19 @@ import Testing
         #expect(shown.description.contains("rate_commands = [\"$PMTK220,{ms}\"]"))
     }
 
-    @Test(arguments: [
-        ("profile = \"custom\"", "receiver.rate_commands: found nothing"),
-        ("profile = \"mtk\"\nwake_commands = [\"0A\"]", "receiver.wake_commands: found with profile = \"mtk\""),
-        (
-            "profile = \"custom\"\nsleep_commands = [\"$PMTK161,0\"]",
-            "receiver.wake_commands: found nothing, expected it with its counterpart"
-        ),
-        (
-            "profile = \"custom\"\nrate_commands = [\"$PMTK220,{ms}*1F\"]",
-            "receiver.rate_commands: found \"$PMTK220,{ms}*1F\", expected a sentence from"
-        ),
-        ("profile = \"gpsd-cycle\"", "receiver.profile: found with a [source] that it cannot reach"),
-        ("profile = \"ubox\"", "(did you mean \"ublox\"?)"),
-    ])
-    func aProfileThatCannotBeUsedIsSaid(receiver: String, message: String) {
+    static let profiles = rows(
+        #"""
+        profile = "custom" → receiver.rate_commands: found nothing
+        profile = "mtk" ⏎ wake_commands = ["0A"] → receiver.wake_commands: found with profile = "mtk"
+        profile = "custom" ⏎ sleep_commands = ["$PMTK161,0"]
+        → receiver.wake_commands: found nothing, expected it with its counterpart
+        profile = "custom" ⏎ rate_commands = ["$PMTK220,{ms}*1F"]
+        → receiver.rate_commands: found "$PMTK220,{ms}*1F", expected a sentence from
+        profile = "gpsd-cycle" → receiver.profile: found with a [source] that it cannot reach
+        profile = "ubox" → (did you mean "ublox"?)
+        """#)
+
+    @Test(arguments: profiles) func aProfileThatCannotBeUsedIsSaid(receiver: String, message: String) {
         let found = found("kind = \"serial\"\npath = \"/dev/a\"", "[receiver]\n\(receiver)")
         #expect(found.contains { $0.contains(message) }, "\(found)")
     }

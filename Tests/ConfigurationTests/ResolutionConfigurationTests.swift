@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Positioning
 import TestSupport
 import Testing
@@ -92,17 +93,19 @@ import Tracking
         #expect(again == (try settings(rules + depot)))
     }
 
-    @Test(arguments: [
-        ("interval = \"1s\"\nspeed_above = 20\nspeed_below = 20", "speed_above: found a speed that is not below"),
-        ("interval = \"1s\"\nbattery_above = 20\nbattery_below = 5", "battery_above: found a level that is not below"),
-        ("near = true", "interval: found none of priority, interval and displacement"),
-        ("interval = \"1s\"\nmotion = \"parked\"", "motion: found \"parked\", expected \"moving\", \"stopping\""),
-        ("interval = \"1s\"\nmotion = [\"moving\", \"stationry\"]", "(did you mean \"stationary\"?)"),
-        ("interval = \"1s\"\nmotion = []", "motion: found an empty array"),
-        ("interval = \"1s\"\nbattery_below = 120", "battery_below: found 120, expected a percentage from 0 to 100"),
-        ("intervall = \"1s\"", "(did you mean interval?)"),
-    ])
-    func whatIsWrongWithARuleIsTold(_ rule: String, _ message: String) {
+    static let wrongRules = rows(
+        #"""
+        interval = "1s" ⏎ speed_above = 20 ⏎ speed_below = 20 → speed_above: found a speed that is not below
+        interval = "1s" ⏎ battery_above = 20 ⏎ battery_below = 5 → battery_above: found a level that is not below
+        near = true → interval: found none of priority, interval and displacement
+        interval = "1s" ⏎ motion = "parked" → motion: found "parked", expected "moving", "stopping"
+        interval = "1s" ⏎ motion = ["moving", "stationry"] → (did you mean "stationary"?)
+        interval = "1s" ⏎ motion = [] → motion: found an empty array
+        interval = "1s" ⏎ battery_below = 120 → battery_below: found 120, expected a percentage from 0 to 100
+        intervall = "1s" → (did you mean interval?)
+        """#)
+
+    @Test(arguments: wrongRules) func whatIsWrongWithARuleIsTold(_ rule: String, _ message: String) {
         let found = problems(smallest + upload + "[[resolution.rule]]\n" + rule)
         #expect(found.contains { $0.contains("resolution.rule.") && $0.contains(message) }, "\(found)")
     }
@@ -122,13 +125,15 @@ import Tracking
         #expect(broken.count == 1 && broken[0].contains("geofence.radius"))
     }
 
-    @Test(arguments: [
-        ("proximity = \"stickey\"", "resolution.proximity: found \"stickey\""),
-        ("subscriber_interval_floor = \"-1s\"", "resolution.subscriber_interval_floor: found"),
-        ("apply_without_constraints = { battery_threshold = 20 }", "low_battery_multiplier: found nothing"),
-        ("rule = { interval = \"1s\" }", "expected tables, each written [[resolution.rule]]"),
-    ])
-    func whatIsWrongIsTold(_ key: String, _ message: String) {
+    static let mistakes = rows(
+        #"""
+        proximity = "stickey" → resolution.proximity: found "stickey"
+        subscriber_interval_floor = "-1s" → resolution.subscriber_interval_floor: found
+        apply_without_constraints = { battery_threshold = 20 } → low_battery_multiplier: found nothing
+        rule = { interval = "1s" } → expected tables, each written [[resolution.rule]]
+        """#)
+
+    @Test(arguments: mistakes) func whatIsWrongIsTold(_ key: String, _ message: String) {
         let found = problems(smallest + upload + "[resolution]\n" + key)
         #expect(found.contains { $0.contains(message) }, "\(found)")
     }

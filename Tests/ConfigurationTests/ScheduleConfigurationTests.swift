@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import Glibc
 import Positioning
@@ -34,7 +35,11 @@ import Tracking
         }
     }
 
-    @Test(arguments: [("Europe/Berlin", 17), ("America/New_York", 13), ("Asia/Kolkata", 12), ("UTC", 18)])
+    static let zones: [(String, Int)] = [
+        ("Europe/Berlin", 17), ("America/New_York", 13), ("Asia/Kolkata", 12), ("UTC", 18),
+    ]
+
+    @Test(arguments: zones)
     func theTimeZoneIsTheOneThatIsNamed(zone: String, hour: Int) throws {
         let state = try timetable("track = \"08:00-18:00\"\ntimezone = \"\(zone)\"").tracking(at: Self.noon)
         #expect(state?.until?.timeOfDay == hour * 3_600_000 + (hour == 12 ? 1_800_000 : 0))
@@ -62,46 +67,28 @@ import Tracking
         #expect(shown.contains("# track is not set"))
     }
 
-    @Test(
-        arguments: [
-            (
-                "track = \"mon-fry 08:00-18:00\"",
-                "w.toml:7:9: schedule.track: found \"fry\" at character 5 of \"mon-fry 08:00-18:00\", expected a day (mon, tue, wed, thu, fri, sat, sun) (did you mean \"fri\"?)"
-            ),
-            (
-                "track = [\"mon 08:00-18:00\", \"tue 08:00\"]",
-                "w.toml:7:29: schedule.track: found the end of \"tue 08:00\", expected \"-\" and the time at which the hours end"
-            ),
-            (
-                "track = []",
-                "w.toml:7:9: schedule.track: found an empty list, expected hours such as \"mon-fri 08:00-18:00\", or a list of them"
-            ),
-            (
-                "track = [\"mon\", 5]",
-                "w.toml:7:17: schedule.track: found 5, expected hours such as \"mon-fri 08:00-18:00\", or a list of them"
-            ),
-            (
-                "track = 5",
-                "w.toml:7:9: schedule.track: found 5, expected hours such as \"mon-fri 08:00-18:00\", or a list of them"
-            ),
-            (
-                "timezone = \"Europe/Berln\"",
-                "w.toml:7:12: schedule.timezone: found \"Europe/Berln\", expected a time zone of /usr/share/zoneinfo such as \"Europe/Berlin\" (older names are in package tzdata-legacy) (did you mean \"Europe/Berlin\"?)"
-            ),
-            (
-                "timezone = \"../zoneinfo/UTC\"",
-                "w.toml:7:12: schedule.timezone: found \"../zoneinfo/UTC\", expected a time zone of /usr/share/zoneinfo such as \"Europe/Berlin\" (older names are in package tzdata-legacy)"
-            ),
-            (
-                "timezone = \"Europe\"",
-                "w.toml:7:12: schedule.timezone: found \"Europe\", expected a time zone of /usr/share/zoneinfo such as \"Europe/Berlin\" (older names are in package tzdata-legacy)"
-            ),
-            (
-                "tracks = \"mon\"",
-                "w.toml:7:1: schedule.tracks: found an unknown key, expected a key of [schedule] (did you mean track?)"
-            ),
-        ])
-    func namesMistakes(text: String, problem: String) {
+    static let mistakes = rows(
+        #"""
+        track = "mon-fry 08:00-18:00"
+        → w.toml:7:9: schedule.track: found "fry" at character 5 of "mon-fry 08:00-18:00", expected a day (mon, tue, wed, thu, fri, sat, sun) (did you mean "fri"?)
+        track = ["mon 08:00-18:00", "tue 08:00"]
+        → w.toml:7:29: schedule.track: found the end of "tue 08:00", expected "-" and the time at which the hours end
+        track = []
+        → w.toml:7:9: schedule.track: found an empty list, expected hours such as "mon-fri 08:00-18:00", or a list of them
+        track = ["mon", 5]
+        → w.toml:7:17: schedule.track: found 5, expected hours such as "mon-fri 08:00-18:00", or a list of them
+        track = 5 → w.toml:7:9: schedule.track: found 5, expected hours such as "mon-fri 08:00-18:00", or a list of them
+        timezone = "Europe/Berln"
+        → w.toml:7:12: schedule.timezone: found "Europe/Berln", expected a time zone of /usr/share/zoneinfo such as "Europe/Berlin" (older names are in package tzdata-legacy) (did you mean "Europe/Berlin"?)
+        timezone = "../zoneinfo/UTC"
+        → w.toml:7:12: schedule.timezone: found "../zoneinfo/UTC", expected a time zone of /usr/share/zoneinfo such as "Europe/Berlin" (older names are in package tzdata-legacy)
+        timezone = "Europe"
+        → w.toml:7:12: schedule.timezone: found "Europe", expected a time zone of /usr/share/zoneinfo such as "Europe/Berlin" (older names are in package tzdata-legacy)
+        tracks = "mon"
+        → w.toml:7:1: schedule.tracks: found an unknown key, expected a key of [schedule] (did you mean track?)
+        """#)
+
+    @Test(arguments: mistakes) func namesMistakes(text: String, problem: String) {
         #expect(problems(smallest + upload + "[schedule]\n" + text) == [problem])
     }
 

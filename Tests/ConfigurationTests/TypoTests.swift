@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Foundation
 import TestSupport
 import Testing
@@ -61,7 +62,9 @@ import Testing
         return places
     }
 
-    @Test(arguments: [("fixtures/configuration/everything.toml", 300), ("systemd/waypost.toml", 220)])
+    static let files: [(String, Int)] = [("fixtures/configuration/everything.toml", 120), ("systemd/waypost.toml", 80)]
+
+    @Test(arguments: files)
     func theDaemonStartsAndTheLineIsNamed(file: String, rejected wanted: Int) throws {
         let directory = try TemporaryDirectory()
         try directory.write("fleet-key", "k-1\n")
@@ -79,6 +82,7 @@ import Testing
         var generator = SeededGenerator(seed: testSeed(13))
         let places = Self.places(in: good)
         var last = ConfigurationProblems([])
+        var elsewhere: [String] = []
         var rejected = 0
         while rejected < wanted {
             let typo = Typo(in: good, places: places, &generator)
@@ -95,8 +99,9 @@ import Testing
             let isElsewhere =
                 typo.opens && named > typo.line || refused.problems[0].message.contains(typo.value)
                 || refused.problems[0].message.contains("${secret.\(typo.key)}")
-            #expect(named == typo.line || isElsewhere, "\(typo) → \(refused)")
+            if named != typo.line, !isElsewhere { elsewhere.append("\(typo) → \(refused)") }
         }
+        #expect(elsewhere == [])
         // What stands in does not depend on what is wrong, which it only passes on.
         let started = try lastGood.load(for: last, environment: environment)
         #expect(started.effective.entries == loaded.effective.entries)

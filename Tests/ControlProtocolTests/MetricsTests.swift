@@ -37,10 +37,14 @@ import Testing
 
     @Test func theTableHasEachMetricWithItsHelp() throws {
         let rows = try Self.rows()
-        var left = Set(rows.flatMap { row in row.groups.flatMap { group in row.fields.map { "\(group) \($0)" } } })
+        var left: Set<String> = []
+        for row in rows {
+            for group in row.groups { left.formUnion(row.fields.map { "\(group) \($0)" }) }
+        }
         for metric in Metric.all {
-            let place = "\(metric.group.rawValue) \(metric.field)"
-            let row = rows.first { $0.groups.contains(metric.group.rawValue) && $0.fields.contains(metric.field) }
+            let group = metric.group.rawValue
+            let place = "\(group) \(metric.field)"
+            let row = rows.first { $0.groups.contains(group) && $0.fields.contains(metric.field) }
             #expect(row?.meaning(of: metric.field) == metric.help, "\(place)")
             #expect(left.remove(place) != nil || metric.field.hasPrefix("last_fix"), "\(place) is there twice")
         }
@@ -52,18 +56,14 @@ import Testing
         let page = try Self.page("docs/waypost.8").replacing("\\-", with: "-")
         let start = try #require(page.range(of: ".SH METRICS\n")?.upperBound)
         let section = page[start...].prefix(upTo: try #require(page[start...].range(of: ".SH ")?.lowerBound))
-        let entries = section.components(separatedBy: "\n.TP\n").dropFirst().map { entry in
-            entry.trimmingCharacters(in: .newlines).components(separatedBy: "\n")
+        let entries: [String] = section.components(separatedBy: "\n.TP\n").dropFirst().map {
+            $0.trimmingCharacters(in: .newlines)
         }
-        let rows = try Self.rows()
-        #expect(entries.count == rows.count)
-        for (entry, row) in zip(entries, rows) {
-            let names = row.fields.joined(separator: " \", \" ")
-            #expect(
-                entry == [
-                    ".BR \(names) \" (\(row.groups.joined(separator: ", ")))\"", "\(row.meaning):", "\(row.action).",
-                ])
+        let wanted: [String] = try Self.rows().map { row in
+            let (fields, groups) = (row.fields.joined(separator: " \", \" "), row.groups.joined(separator: ", "))
+            return ".BR \(fields) \" (\(groups))\"\n\(row.meaning):\n\(row.action)."
         }
+        #expect(entries == wanted)
     }
 
     /// One status with everything that a metric can show.

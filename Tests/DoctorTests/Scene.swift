@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import ControlProtocol
 import Delivery
 import Doctor
@@ -150,7 +151,7 @@ struct Scene {
 
     func examined() throws -> Examination {
         let folder = try MadeHost.folder(files: files, links: links, modes: modes)
-        let loaded = try loaded("[source]\n\(source)\n\(more)", testEnvironment(requiresCredentials: false))
+        let loaded = try MadeHost.configuration("[source]\n\(source)\n\(more)")
         var configuration = configurationFound ?? .valid(loaded)
         if keepsLastGood, case .invalid(let problems, _) = configuration {
             configuration = .invalid(problems, lastGood: loaded)
@@ -176,7 +177,8 @@ struct Scene {
     }
 }
 
-/// The files of hosts on disk. Most cases change only a value, so hosts with the same files share a folder.
+/// The files of hosts on disk, and their configurations. Most cases change only a value, so hosts with the same files share a
+/// folder, and a text is read once.
 private enum MadeHost {
     private struct Files: Hashable {
         var files: [String: String]
@@ -186,6 +188,15 @@ private enum MadeHost {
 
     private static let folders = Mutex<[Files: TemporaryDirectory]>([:])
     private static let areRemovedAtExit = atexit { MadeHost.folders.withLock { $0 = [:] } } == 0
+
+    private static let configurations = Mutex<[String: LoadedConfiguration]>([:])
+
+    static func configuration(_ text: String) throws -> LoadedConfiguration {
+        if let read = configurations.withLock({ $0[text] }) { return read }
+        let read = try loaded(text, testEnvironment(requiresCredentials: false))
+        configurations.withLock { $0[text] = read }
+        return read
+    }
 
     static func folder(files: [String: String], links: [String: String], modes: [String: mode_t]) throws -> String {
         let wanted = Files(files: files, links: links, modes: modes)

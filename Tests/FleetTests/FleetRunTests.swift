@@ -4,9 +4,10 @@ import Testing
 @testable import Fleet
 
 @Suite struct FleetRunTests {
-    private static let devices = 40
+    private static let devices = 20
 
     private static let steady = run(.steady)
+    private static let refused = run(.refused)
 
     private static func run(_ scenario: FleetScenario, seed: UInt64 = 1) -> (FleetRun, FleetFigures) {
         var settings = FleetSettings()
@@ -33,15 +34,15 @@ import Testing
     @Test(arguments: [FleetScenario.refused, .blackHole, .unavailable, .throttled, .restart])
     func outageCostsNoRow(_ scenario: FleetScenario) {
         let steady = Self.steady.1.rowsAccepted
-        let accepted = Self.run(scenario).1.rowsAccepted
+        let accepted = (scenario == .refused ? Self.refused : Self.run(scenario)).1.rowsAccepted
         // At the end some rows still wait for their window, which is five times as long after a 429.
         #expect(abs(accepted - steady) < steady / (scenario == .throttled ? 25 : 100), "\(accepted) of \(steady)")
     }
 
     @Test func refusalClosesConnections() {
-        let refused = Self.run(.refused)
-        #expect(refused.1.handshakes() > Self.steady.1.handshakes() + Self.devices / 3)
-        #expect(refused.1.handshakes(refused.0.outage) == 0)
+        let (run, figures) = Self.refused
+        #expect(figures.handshakes() > Self.steady.1.handshakes() + Self.devices / 3)
+        #expect(figures.handshakes(run.outage) == 0)
     }
 
     @Test func serverWithoutPowerOrLinkSeesNothing() {
@@ -60,13 +61,12 @@ import Testing
 
     @Test func busyServerIsLeftAloneForAWhile() {
         var settings = FleetSettings()
-        settings.devices = 100
+        settings.devices = 50
         settings.measured = .seconds(1200)
-        settings.capacity = 1
+        settings.capacity = 0.5
         let run = FleetRun(.steady, settings)
         let figures = run.run()
-        #expect(figures.rate(run.calm) > 1)
-        #expect(figures.rowsAccepted > 0)
+        #expect(figures.rate(run.calm) > 0.5 && figures.rowsAccepted > 0)
     }
 }
 
@@ -102,23 +102,26 @@ import Testing
     @Test func rowsAreOfWholeSecondsAndInOrder() {
         var plan = DevicePlan(interval: 5, random: .init(seed: 3))
         var last = EventTime.zero
-        var events = 0
-        while plan.next.at < .zero + .seconds(86_400) {
-            #expect(plan.next.at > last)
-            #expect(plan.next.at.nanoseconds % 1_000_000_000 < 300_000_000)
-            last = plan.next.at
-            if plan.next.isEvent { events += 1 }
+        var (events, wrong) = (0, 0)
+        let end = EventTime.zero + .seconds(86_400)
+        while plan.next.at < end {
+            let row = plan.next
+            if row.at <= last || row.at.nanoseconds % 1_000_000_000 >= 300_000_000 { wrong += 1 }
+            last = row.at
+            if row.isEvent { events += 1 }
             plan.advance()
         }
-        #expect((30...100).contains(events), "\(events) trips and stops in a day")
+        #expect(wrong == 0 && (30...100).contains(events), "\(events) trips and stops in a day")
     }
 
     @Test func aLongTripHasNoEvents() {
         var plan = DevicePlan(interval: 5, isDriving: true, random: .init(seed: 6))
+        var events = 0
         for _ in 0..<10_000 {
-            #expect(!plan.next.isEvent)
+            if plan.next.isEvent { events += 1 }
             plan.advance()
         }
+        #expect(events == 0)
         #expect(abs(plan.next.at.seconds(since: .zero) - 45_000) < 1000)
     }
 
@@ -152,8 +155,9 @@ import Testing
         var times = (0..<50).map { _ in draw() }
         var due = DueTimes(times)
         for _ in 0..<2000 {
-            guard let (device, time) = due.first else { return }
-            #expect(time == times.min() && times[device] == time)
+            guard let (device, time) = due.first, time == times.min(), times[device] == time else {
+                return _ = Issue.record("\(String(describing: due.first)) of \(times)")
+            }
             times[device] = time + draw()
             due.moveFirst(to: times[device])
         }
@@ -166,12 +170,9 @@ import Testing
     @Test func peaksAndSums() {
         var figures = FleetFigures(counted: 2..<10)
         for second in [0, 3, 3, 3, 4, 9] { figures.requested(rows: 1, at: .zero + .seconds(second)) }
-        #expect(figures.requests() == 5)
-        #expect(figures.rate() == 5.0 / 8)
-        #expect(figures.peak(window: 1) == 3)
-        #expect(figures.peak(window: 2) == 2)
+        #expect(figures.requests() == 5 && figures.rate() == 0.625)
+        #expect([1, 2, 20].map { figures.peak(window: $0) } == [3, 2, 0])
         #expect(figures.peak(window: 2, 5..<10) == 0.5)
-        #expect(figures.peak(window: 20) == 0)
     }
 
     @Test func countsConnectionsThatAreOpenAtOnce() {
@@ -186,8 +187,7 @@ import Testing
 @Suite struct BrokerRestartTests {
     @Test func allComeBack() {
         let restart = BrokerRestart(connections: 1000, accepts: 10, seed: 1)
-        #expect(restart.total >= 1000)
-        #expect(restart.lasts >= 100)
+        #expect(restart.total >= 1000 && restart.lasts >= 100)
         #expect(restart.attempts.count { $0 > 0 } >= 100)
     }
 

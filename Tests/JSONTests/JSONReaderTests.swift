@@ -6,12 +6,14 @@ import Testing
 @Suite struct JSONReaderTests {
     private func read(_ text: String) -> JSONValue? { JSONReader.read(Array(text.utf8)) }
 
-    @Test(arguments: [
+    static let values: [(String, String)] = [
         (" {\"a\" : [1, -2.5, true,null] }\r\n", #"{"a":[1,-2.5,true,null]}"#),
         (#""aA\n\u00e9\ud83d\ude00""#, "\"aA\\né😀\""),
         ("0", "0"), ("-0", "0"), ("9223372036854775807", "9223372036854775807"),
         ("9223372036854775808", "9.223372036854776e+18"), ("1E2", "100.0"), ("[]", "[]"), ("{}", "{}"),
-    ])
+    ]
+
+    @Test(arguments: values)
     func readsValues(text: String, written: String) {
         #expect(read(text).map { String(decoding: $0.bytes, as: UTF8.self) } == written)
     }
@@ -68,8 +70,9 @@ import Testing
     func survivesAnyBytes(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let text = Array(#"{"a":[1,-2.5e3,true,null,"x\u00e9\ud83d\ude00\n"],"b":{"c":"d"}}"#.utf8)
-        for end in text.indices { #expect(JSONReader.read(Array(text[..<end])) == nil, "\(end)") }
-        for _ in 0..<20_000 {
+        let whole = text.indices.filter { JSONReader.read(Array(text[..<$0])) != nil }
+        #expect(whole == [])
+        for _ in 0..<6000 {
             var mutated = text
             for _ in 0...Int.random(in: 0...3, using: &generator) {
                 let at = Int.random(in: 0..<mutated.count, using: &generator)

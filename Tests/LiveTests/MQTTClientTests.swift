@@ -12,12 +12,10 @@ import Testing
         settings.version = version
         change(&settings)
         var client = try MQTTClient(settings, at: .zero)
-        #expect(client.room == 0)
-        #expect(client.takeOutput().first == 0x10)
-        let events = client.received(
-            hex(connack ?? (version == .v5 ? "20 03 00 00 00" : "20 02 00 00"))[...], at: .zero)
-        guard case .connected? = events.first, events.count == 1 else {
-            Issue.record("\(events)")
+        let (room, first) = (client.room, client.takeOutput().first)
+        let events = client.hear(connack ?? (version == .v5 ? "20 03 00 00 00" : "20 02 00 00"))
+        guard room == 0, first == 0x10, case .connected? = events.first, events.count == 1 else {
+            Issue.record("\(room), \(String(describing: first)), \(events)")
             return client
         }
         return client
@@ -30,11 +28,16 @@ import Testing
         return ending
     }
 
+    /// nil where the last event is none.
+    private func defect(_ events: [MQTTClient.Event]) -> MQTTReason? {
+        if case .defect(let defect)? = ending(events) { defect.reason } else { nil }
+    }
+
     // MQTT 5, 3.2.2.3: what the server says about itself holds.
     @Test func theServerSetsLimits() throws {
         let limits = "21 0003 24 00 25 00 27 00000010 13 000a 12 0002 6a6b"
         var client = try MQTTClient(MQTTClient.Settings(clientID: ""), at: .zero)
-        let events = client.received(hex("20 17 00 00 14" + limits)[...], at: .zero)
+        let events = client.hear("20 17 00 00 14" + limits)
         guard case .connected(let welcome)? = events.first else {
             Issue.record("\(events)")
             return
@@ -65,8 +68,8 @@ import Testing
             settings.version = version
             var client = try MQTTClient(settings, at: .zero)
             _ = client.takeOutput()
-            let events = client.received(hex(connack)[...], at: .zero)
-            #expect(events == [.ended(.refused(reason, detail: nil), unsettled: [])])
+            let events = client.hear(connack)
+            #expect(events == [.ended(.refused(reason, detail: nil), unsettled: [])], "\(connack)")
             #expect(ending(events)?.meaning == meaning, "\(connack)")
             #expect(client.takeOutput().isEmpty && client.nextDeadline == nil)
         }
@@ -79,31 +82,28 @@ import Testing
         #expect(ending(client.deadlineReached(at: seconds(11))) == .noAnswer(to: .connect))
     }
 
-    @Test(arguments: [
-        "d0 00", "40 02 0001", "20 03 01 00 00", "20 03 00 00 00 20 03 00 00 00", "48 54 54 50 2f",
-    ]) func whatIsNoConnection(bytes: String) throws {
-        var client = try MQTTClient(MQTTClient.Settings(clientID: "van"), at: .zero)
-        guard case .defect? = ending(client.received(hex(bytes)[...], at: .zero)) else {
-            Issue.record("taken")
-            return
+    @Test func whatIsNoConnection() throws {
+        for bytes in ["d0 00", "40 02 0001", "20 03 01 00 00", "20 03 00 00 00 20 03 00 00 00", "48 54 54 50 2f"] {
+            var client = try MQTTClient(MQTTClient.Settings(clientID: "van"), at: .zero)
+            #expect(defect(client.hear(bytes)) != nil, "\(bytes)")
         }
     }
 
     // 4.3.2 and 4.9: the window, and answers in any order.
     @Test func publishesAreSettledInAnyOrder() throws {
         var client = try Self.connected()
-        var ids: [UInt16] = []
-        for _ in 0..<20 { ids.append(try #require(try client.publish(Self.message, at: .zero))) }
-        #expect(Set(ids).count == 20 && client.room == 0)
+        var ids: [UInt16?] = []
+        for _ in 0..<20 { ids.append(try client.publish(Self.message, at: .zero)) }
+        #expect(ids == (1...20).map { UInt16($0) } && client.room == 0)
         #expect(throws: MQTTRefusal.windowFull) { _ = try client.publish(Self.message, at: .zero) }
-        #expect(client.takeOutput().count == 20 * 9)
-        #expect(
-            client.received((hex("40 04 0005 10 00 40 02 0003")[...]), at: .zero)
-                == [.settled(5, .noMatchingSubscribers, detail: nil), .settled(3, .success, detail: nil)])
+        #expect(client.takeOutput().count == 180)
+        let settled: [MQTTClient.Event] = [
+            .settled(5, .noMatchingSubscribers, detail: nil), .settled(3, .success, detail: nil),
+        ]
+        #expect(client.hear("40 04 0005 10 00 40 02 0003") == settled)
         #expect(client.room == 2)
-        let said = hex("40 0b 0001 97 07 1f 0004 66756c6c")
-        #expect(client.received(said[...], at: .zero) == [.settled(1, .quotaExceeded, detail: "full")])
-        let rest = ids.filter { ![1, 3, 5].contains($0) }
+        #expect(client.hear("40 0b 0001 97 07 1f 0004 66756c6c") == [.settled(1, .quotaExceeded, detail: "full")])
+        let rest: [UInt16] = [2, 4] + (6...20)
         #expect(client.connectionLost(at: .zero) == [.ended(.lost, unsettled: rest)])
         #expect(client.connectionLost(at: .zero) == [])
         #expect(throws: MQTTRefusal.notConnected) { _ = try client.publish(Self.message, at: .zero) }
@@ -113,57 +113,59 @@ import Testing
     @Test func packetIDsGoRoundWithoutThoseInUse() throws {
         var client = try Self.connected()
         let first = try #require(try client.publish(Self.message, at: .zero))
-        for _ in 0..<70_000 {
-            let id = try #require(try client.publish(Self.message, at: .zero))
-            #expect(id != 0 && id != first)
-            #expect(client.received([0x40, 2, UInt8(id >> 8), UInt8(id & 0xFF)], at: .zero).count == 1)
+        for round in 0..<66_000 {
+            let id = try client.publish(Self.message, at: .zero) ?? 0
+            let events = client.received([0x40, 2, UInt8(id >> 8), UInt8(id & 0xFF)], at: .zero)
+            guard id != 0, id != first, events.count == 1 else {
+                Issue.record("round \(round): \(id), \(events)")
+                return
+            }
             _ = client.takeOutput()
         }
     }
 
-    @Test(arguments: ["40 02 0009", "90 03 0001 01", "b0 02 0001", "d0 00", "40 02 0001 40 02 0001"])
-    func anAnswerWithoutAQuestionIsADefect(bytes: String) throws {
-        var client = try Self.connected(.v3)
-        _ = try client.publish(Self.message, at: .zero)
-        guard case .defect(let defect)? = ending(client.received(hex(bytes)[...], at: .zero)) else {
-            Issue.record("taken")
-            return
+    @Test func anAnswerWithoutAQuestionIsADefect() throws {
+        for bytes in ["40 02 0009", "90 03 0001 01", "b0 02 0001", "d0 00", "40 02 0001 40 02 0001"] {
+            var client = try Self.connected(.v3)
+            _ = try client.publish(Self.message, at: .zero)
+            #expect(defect(client.hear(bytes)) == .protocolError, "\(bytes)")
         }
-        #expect(defect.reason == .protocolError)
     }
 
     @Test func aDefectIsToldToTheServerOnlyInVersion5() throws {
-        for (version, said) in [(MQTTVersion.v5, "e0 01 82"), (.v3, "")] {
+        let rows: [(MQTTVersion, String)] = [(.v5, "e0 01 82"), (.v3, "")]
+        for (version, said) in rows {
             var client = try Self.connected(version)
             _ = try client.publish(Self.message, at: .zero)
             _ = client.takeOutput()
-            let events = client.received(hex("62 02 0001")[...], at: .zero)
+            let events = client.hear("62 02 0001")
             guard case .ended(.defect, unsettled: [1])? = events.last else {
                 Issue.record("\(events)")
                 return
             }
             #expect(client.takeOutput() == hex(said))
-            #expect(client.received(hex("40 02 0001")[...], at: .zero) == [])
+            #expect(client.hear("40 02 0001") == [])
         }
     }
 
     @Test func theServerEndsIt() throws {
         var client = try Self.connected()
         _ = try client.publish(Self.message, at: .zero)
-        let events = client.received(hex("e0 01 8e")[...], at: .zero)
+        let events = client.hear("e0 01 8e")
         #expect(events == [.ended(.dismissed(.sessionTakenOver, detail: nil), unsettled: [1])])
         #expect(ending(events)?.meaning == .taken)
         var other = try Self.connected()
-        let moved = other.received(hex("e0 09 9d 07 1c 0004 62323a31")[...], at: .zero)
-        #expect(ending(moved) == .dismissed(MQTTReason(rawValue: 0x9D), detail: "it names b2:1"))
+        let moved = ending(other.hear("e0 09 9d 07 1c 0004 62323a31"))
+        #expect(moved == .dismissed(MQTTReason(rawValue: 0x9D), detail: "it names b2:1"))
         var third = try Self.connected()
-        #expect(ending(third.received(hex("e0 00")[...], at: .zero))?.meaning == .retry)
+        #expect(ending(third.hear("e0 00"))?.meaning == .retry)
     }
 
     @Test func weEndIt() throws {
-        for (version, withWill, said) in [
-            (MQTTVersion.v5, false, "e0 00"), (.v5, true, "e0 01 04"), (.v3, false, "e0 00"), (.v3, true, ""),
-        ] {
+        let rows: [(MQTTVersion, Bool, String)] = [
+            (.v5, false, "e0 00"), (.v5, true, "e0 01 04"), (.v3, false, "e0 00"), (.v3, true, ""),
+        ]
+        for (version, withWill, said) in rows {
             var client = try Self.connected(version)
             #expect(client.disconnect(withWill: withWill) == [.ended(.disconnected, unsettled: [])])
             #expect(client.takeOutput() == hex(said))
@@ -176,15 +178,13 @@ import Testing
         var client = try Self.connected { $0.keepAlive = 60 }
         #expect(client.nextDeadline == seconds(60))
         _ = try client.publish(Self.message, at: seconds(50))
-        _ = client.received(hex("40 02 0001")[...], at: seconds(51))
+        _ = client.hear("40 02 0001", at: 51)
         _ = client.takeOutput()
         #expect(client.nextDeadline == seconds(110))
         #expect(client.deadlineReached(at: seconds(60)) == [] && client.takeOutput().isEmpty)
-        #expect(client.deadlineReached(at: seconds(110)) == [])
-        #expect(client.takeOutput() == hex("c0 00"))
+        #expect(client.deadlineReached(at: seconds(110)) == [] && client.takeOutput() == hex("c0 00"))
         #expect(client.nextDeadline == seconds(170))
-        #expect(client.received(hex("d0 00")[...], at: seconds(111)) == [])
-        #expect(client.nextDeadline == seconds(170))
+        #expect(client.hear("d0 00", at: 111) == [] && client.nextDeadline == seconds(170))
         _ = client.deadlineReached(at: seconds(170))
         #expect(ending(client.deadlineReached(at: seconds(230))) == .noAnswer(to: .ping))
         #expect(client.takeOutput() == hex("c0 00 e0 01 80"))
@@ -209,35 +209,30 @@ import Testing
         _ = try client.publish(Self.message, at: seconds(1))
         _ = try client.publish(Self.message, at: seconds(2))
         #expect(client.nextDeadline == seconds(61))
-        _ = client.received(hex("40 02 0001")[...], at: seconds(60))
+        _ = client.hear("40 02 0001", at: 60)
         #expect(client.nextDeadline == seconds(62))
         #expect(client.deadlineReached(at: seconds(62)) == [.ended(.noAnswer(to: .publish), unsettled: [2])])
     }
 
     // 3.8 to 3.11.
     @Test func subscriptions() throws {
-        for version in [MQTTVersion.v3, .v5] {
-            var client = try Self.connected(version)
-            let id = try client.subscribe([MQTTSubscription("a"), MQTTSubscription("b")], at: .zero)
-            #expect(id == 1)
-            let answer = version == .v5 ? "90 05 0001 00 01 87" : "90 04 0001 01 80"
-            let refused = MQTTReason(rawValue: version == .v5 ? 0x87 : 0x80)
-            #expect(
-                client.received(hex(answer)[...], at: .zero)
-                    == [.subscribed(1, [MQTTReason(rawValue: 1), refused])])
+        let rows:
+            [(version: MQTTVersion, suback: String, refused: UInt8, unsuback: String, left: [UInt8], short: String)] = [
+                (.v3, "90 04 0001 01 80", 0x80, "b0 02 0002", [], "90 04 0003 01 01"),
+                (.v5, "90 05 0001 00 01 87", 0x87, "b0 04 0002 00 11", [0x11], "90 05 0003 00 01 01"),
+            ]
+        for row in rows {
+            var client = try Self.connected(row.version)
+            #expect(try client.subscribe([MQTTSubscription("a"), MQTTSubscription("b")], at: .zero) == 1)
+            let granted = [MQTTReason(rawValue: 1), MQTTReason(rawValue: row.refused)]
+            #expect(client.hear(row.suback) == [.subscribed(1, granted)])
             #expect(try client.unsubscribe(["a"], at: .zero) == 2)
-            #expect(
-                client.received(hex(version == .v5 ? "b0 04 0002 00 11" : "b0 02 0002")[...], at: .zero)
-                    == [.unsubscribed(2, version == .v5 ? [MQTTReason(rawValue: 0x11)] : [])])
-            #expect(throws: MQTTRefusal.self) { _ = try client.subscribe([], at: .zero) }
-            #expect(throws: MQTTRefusal.self) { _ = try client.subscribe([MQTTSubscription("a#")], at: .zero) }
-            _ = try client.subscribe([MQTTSubscription("a")], at: .zero)
-            let wrong = client.received(
-                hex(version == .v5 ? "90 05 0003 00 01 01" : "90 04 0003 01 01")[...], at: .zero)
-            guard case .defect? = ending(wrong) else {
-                Issue.record("taken")
-                return
+            #expect(client.hear(row.unsuback) == [.unsubscribed(2, row.left.map(MQTTReason.init(rawValue:)))])
+            for filters in [[], [MQTTSubscription("a#")]] {
+                #expect(throws: MQTTRefusal.self) { _ = try client.subscribe(filters, at: .zero) }
             }
+            _ = try client.subscribe([MQTTSubscription("a")], at: .zero)
+            #expect(defect(client.hear(row.short)) != nil, "two answers to one filter")
         }
     }
 
@@ -252,21 +247,17 @@ import Testing
     @Test func messagesOfTheServer() throws {
         var client = try Self.connected()
         _ = client.takeOutput()
-        #expect(
-            client.received(hex("30 05 0001 61 00 07 32 07 0001 61 0009 00 07")[...], at: .zero)
-                == [.message(MQTTMessage(topic: "a", payload: [7], qos: .atMostOnce)), .message(Self.message)])
+        let unconfirmed = MQTTMessage(topic: "a", payload: [7], qos: .atMostOnce)
+        let events = client.hear("30 05 0001 61 00 07 32 07 0001 61 0009 00 07")
+        #expect(events == [.message(unconfirmed), .message(Self.message)])
         #expect(client.takeOutput() == hex("40 02 0009"))
     }
 
     @Test func aServerThatDoesNotReadIsCutOff() throws {
         var client = try Self.connected()
         var events: [MQTTClient.Event] = []
-        for _ in 0..<21 { events += client.received(hex("32 07 0001 61 0009 00 07")[...], at: .zero) }
-        guard case .defect(let defect)? = ending(events) else {
-            Issue.record("kept")
-            return
-        }
-        #expect(defect.reason == .receiveMaximumExceeded)
+        for _ in 0..<21 { events += client.hear("32 07 0001 61 0009 00 07") }
+        #expect(defect(events) == .receiveMaximumExceeded)
     }
 
     @Test(arguments: ["", "a/#", "a\u{0}"]) func impossibleTopics(topic: String) throws {
@@ -280,18 +271,15 @@ import Testing
 
     @Test func impossibleSettings() {
         let long = String(repeating: "x", count: 65_536)
-        let changes: [(inout MQTTClient.Settings) -> Void] = [
-            { $0.clientID = long }, { $0.clientID = "a\u{0}" }, { $0.user = long },
-            { $0.password = Array(long.utf8) },
-            {
-                $0.version = .v3; $0.password = [1]
-            },
-            { $0.will = MQTTMessage(topic: "a", payload: Array(long.utf8)) },
-        ]
-        for change in changes {
-            var settings = MQTTClient.Settings(clientID: "van")
-            change(&settings)
-            #expect(throws: MQTTSetupError.self) { _ = try MQTTClient(settings, at: .zero) }
+        var settings = [MQTTClient.Settings](repeating: MQTTClient.Settings(clientID: "van"), count: 6)
+        settings[0].clientID = long
+        settings[1].clientID = "a\u{0}"
+        settings[2].user = long
+        settings[3].password = Array(long.utf8)
+        (settings[4].version, settings[4].password) = (.v3, [1])
+        settings[5].will = MQTTMessage(topic: "a", payload: Array(long.utf8))
+        for (index, settings) in settings.enumerated() {
+            #expect(throws: MQTTSetupError.self, "\(index)") { _ = try MQTTClient(settings, at: .zero) }
         }
     }
 
@@ -307,7 +295,7 @@ import Testing
         #expect(detail.utf8.count <= 256)
     }
 
-    @Test(arguments: testSeeds(1...40)) func anyPiecesGiveTheSame(seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...16)) func anyPiecesGiveTheSame(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let version: MQTTVersion = seed % 2 == 0 ? .v5 : .v3
         var bytes: [UInt8] = []
@@ -337,7 +325,7 @@ import Testing
         #expect(whole.0.count >= 40)
     }
 
-    @Test(arguments: testSeeds(1...40)) func anyBytesAreSurvived(seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...16)) func anyBytesAreSurvived(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<50 {
             var client = try Self.connected(seed % 2 == 0 ? .v5 : .v3)
@@ -351,10 +339,17 @@ import Testing
                 bytes += [UInt8(first), UInt8(body.count)] + body
             }
             let events = client.received(bytes[...], at: .zero)
-            let settled = events.count { if case .settled(1, _, _) = $0 { true } else { false } }
-            let unsettled = events.count { if case .ended(_, unsettled: [1]) = $0 { true } else { false } }
-            #expect(settled + unsettled <= 1, "seed \(seed)")
-            if client.nextDeadline == nil { #expect(settled + unsettled == 1, "seed \(seed)") }
+            var ends = 0
+            for event in events {
+                switch event {
+                case .settled(1, _, _), .ended(_, unsettled: [1]): ends += 1
+                default: break
+                }
+            }
+            guard ends == 1 || (ends == 0 && client.nextDeadline != nil) else {
+                Issue.record("seed \(seed): \(events)")
+                return
+            }
         }
     }
 }

@@ -11,21 +11,21 @@ import Testing
     }
 
     // MQTT 5, 1.5.5: the table of variable byte integers.
-    @Test(arguments: [
-        (0, "00"), (127, "7f"), (128, "80 01"), (16_383, "ff 7f"), (16_384, "80 80 01"), (2_097_151, "ff ff 7f"),
-        (2_097_152, "80 80 80 01"), (268_435_455, "ff ff ff 7f"),
-    ]) func variableByteIntegers(value: Int, bytes: String) throws {
-        var writer = MQTTFieldWriter()
-        writer.variable(value)
-        #expect(writer.bytes == hex(bytes))
-        var reader = MQTTFieldReader(hex(bytes)[...])
-        #expect(try reader.variable() == value && reader.isAtEnd)
-    }
-
-    @Test(arguments: ["80 00", "ff ff ff ff 7f", "80 80 80 80", "80", ""]) func noVariableByteIntegers(bytes: String) {
-        #expect(throws: MQTTDefect.self) {
+    @Test func variableByteIntegers() throws {
+        let rows: [(Int, String)] = [
+            (0, "00"), (127, "7f"), (128, "80 01"), (16_383, "ff 7f"), (16_384, "80 80 01"), (2_097_151, "ff ff 7f"),
+            (2_097_152, "80 80 80 01"), (268_435_455, "ff ff ff 7f"),
+        ]
+        for (value, bytes) in rows {
+            var writer = MQTTFieldWriter()
+            writer.variable(value)
+            #expect(writer.bytes == hex(bytes), "\(value)")
             var reader = MQTTFieldReader(hex(bytes)[...])
-            _ = try reader.variable()
+            #expect(try reader.variable() == value && reader.isAtEnd)
+        }
+        for bytes in ["80 00", "ff ff ff ff 7f", "80 80 80 80", "80", ""] {
+            var reader = MQTTFieldReader(hex(bytes)[...])
+            #expect(throws: MQTTDefect.self, "\(bytes)") { _ = try reader.variable() }
         }
     }
 
@@ -33,24 +33,20 @@ import Testing
     @Test func connect() {
         var settings = MQTTClient.Settings(clientID: "van")
         settings.keepAlive = 10
-        #expect(
-            MQTTClientPacket.connect(settings).bytes(.v5)
-                == hex("10 18 0004 4d515454 05 02 000a 08 21 0014 27 00010000 0003 76616e"))
+        let shortest = "10 18 0004 4d515454 05 02 000a 08 21 0014 27 00010000 0003 76616e"
+        #expect(MQTTClientPacket.connect(settings).bytes(.v5) == hex(shortest))
         settings.version = .v3
         settings.user = "u"
         settings.password = [1, 0, 255]
         settings.will = MQTTMessage(topic: "t", payload: [9], isRetained: true)
-        #expect(
-            MQTTClientPacket.connect(settings).bytes(.v3)
-                == hex("10 1d 0004 4d515454 04 ee 000a 0003 76616e 0001 74 0001 09 0001 75 0003 0100ff"))
+        let v3 = "10 1d 0004 4d515454 04 ee 000a 0003 76616e 0001 74 0001 09 0001 75 0003 0100ff"
+        #expect(MQTTClientPacket.connect(settings).bytes(.v3) == hex(v3))
         settings.version = .v5
         settings.willDelay = 60
         settings.will?.isText = true
-        #expect(
-            MQTTClientPacket.connect(settings).bytes(.v5)
-                == hex(
-                    "10 2e 0004 4d515454 05 ee 000a 08 21 0014 27 00010000 0003 76616e"
-                        + "07 18 0000003c 01 01 0001 74 0001 09 0001 75 0003 0100ff"))
+        let head = "10 2e 0004 4d515454 05 ee 000a 08 21 0014 27 00010000 0003 76616e"
+        let will = "07 18 0000003c 01 01 0001 74 0001 09 0001 75 0003 0100ff"
+        #expect(MQTTClientPacket.connect(settings).bytes(.v5) == hex(head) + hex(will))
     }
 
     // 3.3: PUBLISH, with what only version 5 has.
@@ -60,9 +56,8 @@ import Testing
         message.isText = true
         message.expiry = 3600
         message.contentType = "x"
-        #expect(
-            MQTTClientPacket.publish(message, id: 10).bytes(.v5)
-                == hex("33 15 0003 612f62 000a 0b 01 01 02 00000e10 03 0001 78 0102"))
+        let v5 = "33 15 0003 612f62 000a 0b 01 01 02 00000e10 03 0001 78 0102"
+        #expect(MQTTClientPacket.publish(message, id: 10).bytes(.v5) == hex(v5))
         message.qos = .atMostOnce
         message.isRetained = false
         #expect(MQTTClientPacket.publish(message, id: nil).bytes(.v3) == hex("30 07 0003 612f62 0102"))
@@ -93,33 +88,31 @@ import Testing
 
     @Test func thePacketsOfAServer() throws {
         let empty = MQTTProperties()
-        #expect(try read("20 02 01 00", .v3) == .connack(isSessionPresent: true, .success, empty))
-        #expect(try read("20 02 00 05", .v3) == .connack(isSessionPresent: false, .notAuthorised, empty))
-        #expect(try read("20 03 00 87 00") == .connack(isSessionPresent: false, .notAuthorised, empty))
-        #expect(try read("20 02 00 01") == .connack(isSessionPresent: false, .unsupportedVersion, empty))
-        #expect(try read("20 02 00 84") == .connack(isSessionPresent: false, .unsupportedVersion, empty))
-        #expect(try read("40 02 00 07", .v3) == .puback(id: 7, .success, empty))
-        #expect(try read("40 02 00 07") == .puback(id: 7, .success, empty))
-        #expect(try read("40 03 00 07 10") == .puback(id: 7, .noMatchingSubscribers, empty))
-        var properties = MQTTProperties()
-        properties.set(.reasonString, "no")
-        #expect(try read("40 09 00 07 97 05 1f 0002 6e6f") == .puback(id: 7, .quotaExceeded, properties))
-        #expect(
-            try read("90 04 00 07 01 80", .v3)
-                == .suback(id: 7, [MQTTReason(rawValue: 1), MQTTReason(rawValue: 0x80)], empty))
-        #expect(try read("90 04 00 07 00 01") == .suback(id: 7, [MQTTReason(rawValue: 1)], empty))
-        #expect(try read("b0 02 00 07", .v3) == .unsuback(id: 7, [], empty))
-        #expect(try read("b0 04 00 07 00 11") == .unsuback(id: 7, [MQTTReason(rawValue: 0x11)], empty))
-        #expect(try read("d0 00") == .pingresp)
-        #expect(try read("e0 00") == .disconnect(.success, empty))
-        #expect(try read("e0 01 8e") == .disconnect(.sessionTakenOver, empty))
-        #expect(
-            try read("3b 07 0001 61 0009 78 79", .v3)
-                == .publish(
-                    MQTTMessage(topic: "a", payload: [0x78, 0x79], isRetained: true), id: 9, isDuplicate: true, empty))
+        var reason = MQTTProperties()
+        reason.set(.reasonString, "no")
+        func reasons(_ codes: UInt8...) -> [MQTTReason] { codes.map(MQTTReason.init(rawValue:)) }
+        let message = MQTTMessage(topic: "a", payload: [0x78, 0x79], isRetained: true)
+        let rows: [(MQTTVersion, String, MQTTServerPacket)] = [
+            (.v3, "20 02 01 00", .connack(isSessionPresent: true, .success, empty)),
+            (.v3, "20 02 00 05", .connack(isSessionPresent: false, .notAuthorised, empty)),
+            (.v5, "20 03 00 87 00", .connack(isSessionPresent: false, .notAuthorised, empty)),
+            (.v5, "20 02 00 01", .connack(isSessionPresent: false, .unsupportedVersion, empty)),
+            (.v5, "20 02 00 84", .connack(isSessionPresent: false, .unsupportedVersion, empty)),
+            (.v3, "40 02 00 07", .puback(id: 7, .success, empty)),
+            (.v5, "40 02 00 07", .puback(id: 7, .success, empty)),
+            (.v5, "40 03 00 07 10", .puback(id: 7, .noMatchingSubscribers, empty)),
+            (.v5, "40 09 00 07 97 05 1f 0002 6e6f", .puback(id: 7, .quotaExceeded, reason)),
+            (.v3, "90 04 00 07 01 80", .suback(id: 7, reasons(1, 0x80), empty)),
+            (.v5, "90 04 00 07 00 01", .suback(id: 7, reasons(1), empty)),
+            (.v3, "b0 02 00 07", .unsuback(id: 7, [], empty)),
+            (.v5, "b0 04 00 07 00 11", .unsuback(id: 7, reasons(0x11), empty)), (.v5, "d0 00", .pingresp),
+            (.v5, "e0 00", .disconnect(.success, empty)), (.v5, "e0 01 8e", .disconnect(.sessionTakenOver, empty)),
+            (.v3, "3b 07 0001 61 0009 78 79", .publish(message, id: 9, isDuplicate: true, empty)),
+        ]
+        for (version, bytes, packet) in rows { #expect(try read(bytes, version) == packet, "\(version) \(bytes)") }
     }
 
-    @Test(arguments: [
+    static let forbidden: [(String, UInt8)] = [
         ("00 00", 0x81), ("f1 00", 0x81), ("41 02 0001", 0x81), ("80 00", 0x81),  // 2.1.3: flags
         ("48 54 54 50", 0x81), ("15 03 01", 0x81),  // the beginnings of HTTP and of a TLS alert
         ("40 80 80 80 80", 0x81), ("30 ff ff ff 7f", 0x95), ("30 e6 07", 0x95),  // lengths; 999 bytes are one too many
@@ -135,13 +128,17 @@ import Testing
         ("50 02 0001", 0x82), ("62 02 0001", 0x82), ("70 02 0001", 0x82),  // QoS 2
         ("10 00", 0x82), ("82 02 0001", 0x82), ("a2 02 0001", 0x82), ("c0 00", 0x82), ("f0 00", 0x82),  // a client's
         ("d0 01 00", 0x81), ("e0 02 00 01", 0x81), ("90 02 0000", 0x81),
-    ]) func whatTheStandardForbids(bytes: String, reason: UInt8) throws {
-        let defect = #expect(throws: MQTTDefect.self) { _ = try read(bytes) }
-        #expect(defect?.reason.rawValue == reason, "\(defect?.words ?? "")")
-    }
+    ]
 
-    @Test(arguments: ["20 02 00 06", "20 03 00 00 00", "40 03 0001 00", "e0 00", "f0 00", "b0 03 0001 00"])
-    func whatVersion3Forbids(bytes: String) { #expect(throws: MQTTDefect.self) { _ = try read(bytes, .v3) } }
+    @Test func whatTheStandardForbids() {
+        for (bytes, reason) in Self.forbidden {
+            let defect = #expect(throws: MQTTDefect.self, "\(bytes)") { _ = try read(bytes) }
+            #expect(defect?.reason.rawValue == reason, "\(bytes): \(defect?.words ?? "")")
+        }
+        for bytes in ["20 02 00 06", "20 03 00 00 00", "40 03 0001 00", "e0 00", "f0 00", "b0 03 0001 00"] {
+            #expect(throws: MQTTDefect.self, "\(bytes)") { _ = try read(bytes, .v3) }
+        }
+    }
 
     @Test func aPacketIsAwaitedToItsEnd() throws {
         let bytes = "32 0a 0003 612f62 0009 00 78 79"

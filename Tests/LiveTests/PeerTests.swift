@@ -223,16 +223,16 @@ extension MQTTMessage {
     fileprivate var members: [JSONValue.Member] {
         [
             .init("topic", .string(topic)), .init("payload", .string(hex(payload))),
-            .init("qos", JSONValue(qos.rawValue)),
-            .init("retain", .bool(isRetained)),
+            .init("qos", JSONValue(qos.rawValue)), .init("retain", .bool(isRetained)),
         ]
     }
 
     fileprivate var allMembers: [JSONValue.Member] {
-        members + [
+        let more: [JSONValue.Member] = [
             .init("text", .bool(isText)), .init("expiry", JSONValue(expiry)),
             .init("content_type", JSONValue(contentType)),
         ]
+        return members + more
     }
 }
 
@@ -256,40 +256,38 @@ extension MQTTProperties {
     }
 }
 
+extension JSONValue {
+    fileprivate static func packet(
+        _ type: String, _ message: [Member] = [], _ members: KeyValuePairs<String, JSONValue> = [:]
+    ) -> JSONValue {
+        .object([Member("type", .string(type))] + message + members.map { Member($0.key, $0.value) })
+    }
+}
+
 extension MQTTServerPacket {
     fileprivate var json: JSONValue {
         func answer(_ type: String, _ id: UInt16, _ reasons: [MQTTReason], _ properties: MQTTProperties) -> JSONValue {
-            .object([
-                .init("type", .string(type)), .init("id", JSONValue(id)),
-                .init("reasons", .array(reasons.map { JSONValue($0.rawValue) })), .init("properties", properties.json),
-            ])
+            let reasons = JSONValue.array(reasons.map { JSONValue($0.rawValue) })
+            return .packet(type, [], ["id": JSONValue(id), "reasons": reasons, "properties": properties.json])
         }
         switch self {
         case .connack(let isSessionPresent, let reason, let properties):
-            return .object([
-                .init("type", .string("connack")), .init("session", .bool(isSessionPresent)),
-                .init("reason", JSONValue(reason.rawValue)), .init("properties", properties.json),
-            ])
+            let reason = JSONValue(reason.rawValue)
+            return .packet(
+                "connack", [],
+                ["session": .bool(isSessionPresent), "reason": reason, "properties": properties.json])
         case .publish(let message, let id, let isDuplicate, let properties):
-            return .object(
-                [.init("type", .string("publish"))] + message.members + [
-                    .init("duplicate", .bool(isDuplicate)), .init("id", JSONValue(id)),
-                    .init("properties", properties.json),
-                ])
+            return .packet(
+                "publish", message.members,
+                ["duplicate": .bool(isDuplicate), "id": JSONValue(id), "properties": properties.json])
         case .puback(let id, let reason, let properties):
-            return .object([
-                .init("type", .string("puback")), .init("id", JSONValue(id)),
-                .init("reason", JSONValue(reason.rawValue)),
-                .init("properties", properties.json),
-            ])
+            let reason = JSONValue(reason.rawValue)
+            return .packet("puback", [], ["id": JSONValue(id), "reason": reason, "properties": properties.json])
         case .suback(let id, let reasons, let properties): return answer("suback", id, reasons, properties)
         case .unsuback(let id, let reasons, let properties): return answer("unsuback", id, reasons, properties)
-        case .pingresp: return .object([.init("type", .string("pingresp"))])
+        case .pingresp: return .packet("pingresp")
         case .disconnect(let reason, let properties):
-            return .object([
-                .init("type", .string("disconnect")), .init("reason", JSONValue(reason.rawValue)),
-                .init("properties", properties.json),
-            ])
+            return .packet("disconnect", [], ["reason": JSONValue(reason.rawValue), "properties": properties.json])
         }
     }
 }
@@ -299,8 +297,8 @@ extension MQTTClientPacket {
         switch self {
         case .connect(let settings): return settings.json
         case .publish(let message, let id):
-            return .object([.init("type", .string("publish")), .init("id", JSONValue(id))] + message.allMembers)
-        case .puback(let id): return .object([.init("type", .string("puback")), .init("id", JSONValue(id))])
+            return .packet("publish", [.init("id", JSONValue(id))] + message.allMembers)
+        case .puback(let id): return .packet("puback", [], ["id": JSONValue(id)])
         case .subscribe(let id, let subscriptions):
             let filters = subscriptions.map { each in
                 JSONValue.array([
@@ -308,16 +306,11 @@ extension MQTTClientPacket {
                     .bool(each.keepsRetainFlag), JSONValue(each.retained.rawValue),
                 ])
             }
-            return .object([
-                .init("type", .string("subscribe")), .init("id", JSONValue(id)), .init("filters", .array(filters)),
-            ])
+            return .packet("subscribe", [], ["id": JSONValue(id), "filters": .array(filters)])
         case .unsubscribe(let id, let filters):
-            return .object([
-                .init("type", .string("unsubscribe")), .init("id", JSONValue(id)), .init("filters", JSONValue(filters)),
-            ])
-        case .pingreq: return .object([.init("type", .string("pingreq"))])
-        case .disconnect(let reason):
-            return .object([.init("type", .string("disconnect")), .init("reason", JSONValue(reason.rawValue))])
+            return .packet("unsubscribe", [], ["id": JSONValue(id), "filters": JSONValue(filters)])
+        case .pingreq: return .packet("pingreq")
+        case .disconnect(let reason): return .packet("disconnect", [], ["reason": JSONValue(reason.rawValue)])
         }
     }
 }
@@ -325,14 +318,14 @@ extension MQTTClientPacket {
 extension MQTTClient.Settings {
     fileprivate var json: JSONValue {
         let isV5 = version == .v5
-        return .object([
-            .init("type", .string("connect")), .init("client_id", .string(clientID)), .init("clean", .bool(true)),
-            .init("keep_alive", JSONValue(keepAlive)), .init("user", JSONValue(user)),
-            .init("password", JSONValue(password.map { hex($0) })),
-            .init("will", will.map { .object($0.allMembers) } ?? .null), .init("will_delay", JSONValue(willDelay)),
-            .init("receive_max", isV5 ? .int(Int64(MQTTClient.incomingMax)) : .null),
-            .init("packet_max", isV5 ? JSONValue(packetBytesMax) : .null),
-        ])
+        let members: KeyValuePairs<String, JSONValue> = [
+            "client_id": .string(clientID), "clean": .bool(true), "keep_alive": JSONValue(keepAlive),
+            "user": JSONValue(user), "password": JSONValue(password.map { hex($0) }),
+            "will": will.map { .object($0.allMembers) } ?? .null, "will_delay": JSONValue(willDelay),
+            "receive_max": isV5 ? .int(Int64(MQTTClient.incomingMax)) : .null,
+            "packet_max": isV5 ? JSONValue(packetBytesMax) : .null,
+        ]
+        return .packet("connect", [], members)
     }
 }
 

@@ -13,22 +13,22 @@ import Testing
         var client = try WebSocketClient(settings, nonce: InlineArray(repeating: 0), at: .zero)
         _ = client.nextOutput(mask: 0)
         let accept = WebSocketKey(InlineArray(repeating: 0)).expectedAnswer
-        let events = client.received(
-            Array(
-                "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n"
-                    .utf8)[...],
-            at: .zero)
-        #expect(events == [.opened(subprotocol: nil)])
+        let head = "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
+        let answer = "\(head)Sec-WebSocket-Accept: \(accept)\r\n\r\n"
+        #expect(client.hear(Array(answer.utf8)) == [.opened(subprotocol: nil)])
         return client
     }
 
     /// A frame as a server writes it, with the shortest length, unless another form is asked for.
     static func frame(_ first: UInt8, _ payload: [UInt8]) -> [UInt8] {
-        switch payload.count {
-        case ...125: [first, UInt8(payload.count)] + payload
-        case ...0xFFFF: [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
-        default: [first, 127] + (0..<8).map { UInt8(payload.count >> (56 - 8 * $0) & 0xFF) } + payload
+        let count = payload.count
+        var bytes: [UInt8] = [first, UInt8(min(count, 126))]
+        if count > 0xFFFF {
+            bytes[1] = 127
+            bytes += [0, 0, 0, 0, UInt8(count >> 24), UInt8(count >> 16 & 0xFF)]
         }
+        if count > 125 { bytes += [UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)] }
+        return bytes + payload
     }
 
     private static func closeFrame(_ code: UInt16, _ reason: String = "") -> [UInt8] {
@@ -38,34 +38,38 @@ import Testing
     // RFC 6455, 5.7: the examples.
     @Test func theExamplesOfTheStandard() throws {
         var client = try Self.open()
-        #expect(client.received(hex("81 05 48 65 6c 6c 6f")[...], at: .zero) == [.text("Hello")])
-        #expect(client.received(hex("01 03 48 65 6c 80 02 6c 6f")[...], at: .zero) == [.text("Hello")])
-        #expect(client.received(hex("89 05 48 65 6c 6c 6f")[...], at: .zero) == [])
+        #expect(client.hear("81 05 48 65 6c 6c 6f") == [.text("Hello")])
+        #expect(client.hear("01 03 48 65 6c 80 02 6c 6f") == [.text("Hello")])
+        #expect(client.hear("89 05 48 65 6c 6c 6f") == [])
         #expect(client.nextOutput(mask: 0x37fa_213d) == hex("8a 85 37 fa 21 3d 7f 9f 4d 51 58"))
-        let bytes = [UInt8](repeating: 7, count: 256)
-        #expect(client.received((hex("82 7E 01 00") + bytes)[...], at: .zero) == [.binary(bytes)])
-        let more = [UInt8](repeating: 8, count: 65_536)
-        #expect(
-            client.received((hex("82 7F 00 00 00 00 00 01 00 00") + more)[...], at: .zero) == [.binary(more)])
+        let long: [(head: String, count: Int)] = [("82 7E 01 00", 256), ("82 7F 00 00 00 00 00 01 00 00", 65_536)]
+        for (head, count) in long {
+            let bytes = [UInt8](repeating: 7, count: count)
+            #expect(client.hear(hex(head) + bytes) == [.binary(bytes)])
+        }
         let sent = client.send(text: "Hello")
-        #expect(sent)
-        #expect(client.nextOutput(mask: 0x37fa_213d) == hex("81 85 37 fa 21 3d 7f 9f 4d 51 58"))
+        #expect(sent && client.nextOutput(mask: 0x37fa_213d) == hex("81 85 37 fa 21 3d 7f 9f 4d 51 58"))
     }
 
     // 5.2 and 5.5: lengths of our frames.
-    @Test(arguments: [(0, 2), (125, 2), (126, 4), (65_535, 4), (65_536, 10)]) func framesHaveTheShortestLength(
-        count: Int, header: Int
-    ) throws {
+    @Test func framesHaveTheShortestLength() throws {
         var client = try Self.open()
-        let payload = (0..<count).map { UInt8($0 % 251) }
-        let sent = client.send(binary: payload)
-        #expect(sent && client.unsentBytes == count)
-        let output = client.nextOutput(mask: 0x0102_0304)
-        let bytes = try #require(output)
-        #expect(client.unsentBytes == 0)
-        #expect(bytes.count == header + 4 + count && bytes[0] == 0x82 && bytes[1] & 0x80 != 0)
-        #expect(Array(bytes[header..<(header + 4)]) == [1, 2, 3, 4])
-        #expect(bytes[(header + 4)...].enumerated().map { $1 ^ UInt8($0 % 4 + 1) } == payload)
+        let rows: [(count: Int, header: String)] = [
+            (0, "82 80"), (125, "82 fd"), (126, "82 fe 00 7e"), (65_535, "82 fe ff ff"),
+            (65_536, "82 ff 00 00 00 00 00 01 00 00"),
+        ]
+        for (count, header) in rows {
+            var (payload, masked): ([UInt8], [UInt8]) = ([], [])
+            for index in 0..<count {
+                let byte = UInt8(index % 251)
+                payload.append(byte)
+                masked.append(byte ^ UInt8(index & 3 + 1))
+            }
+            let sent = client.send(binary: payload)
+            #expect(sent && client.unsentBytes == count)
+            #expect(client.nextOutput(mask: 0x0102_0304) == hex(header) + [1, 2, 3, 4] + masked, "\(count)")
+            #expect(client.unsentBytes == 0)
+        }
     }
 
     @Test func whatWaitsIsBounded() throws {
@@ -80,19 +84,17 @@ import Testing
     // 5.4: control frames stand between the fragments of a message.
     @Test func controlFramesWithinAMessage() throws {
         var client = try Self.open()
-        let bytes = hex("01 02 c3 a4 89 01 70 00 00 8a 00 80 02 c3 b6")
-        #expect(client.received(bytes[...], at: .zero) == [.text("äö")])
-        #expect(client.nextOutput(mask: 0) == hex("8a 81 00 00 00 00 70"))
+        #expect(client.hear("01 02 c3 a4 89 01 70 00 00 8a 00 80 02 c3 b6") == [.text("äö")])
+        #expect(client.write() == "8a810000000070")
     }
 
     // 5.5.3: the newest ping is answered, before what else waits.
     @Test func onlyTheNewestPingIsAnswered() throws {
         var client = try Self.open()
         _ = client.send(text: "a")
-        for byte in UInt8(0)..<100 { _ = client.received(Self.frame(0x89, [byte])[...], at: .zero) }
-        #expect(client.nextOutput(mask: 0) == hex("8a 81 00 00 00 00 63"))
-        #expect(client.nextOutput(mask: 0) == hex("81 81 00 00 00 00 61"))
-        #expect(client.nextOutput(mask: 0) == nil)
+        for byte in UInt8(0)..<100 { _ = client.hear(Self.frame(0x89, [byte])) }
+        let written = [client.write(), client.write(), client.write()]
+        #expect(written == ["8a810000000063", "81810000000061", nil])
     }
 
     /// What the standard forbids, and the code that says so.
@@ -116,47 +118,45 @@ import Testing
         ("82 7f 7f ff ff ff ff ff ff ff", .tooBig), ("01 02 61 61 80 7e 03 e7", .tooBig),
     ]
 
-    @Test(arguments: violations) func whatTheStandardForbids(bytes: String, code: WebSocketCloseCode) throws {
-        var client = try Self.open { $0.messageBytesMax = 1000 }
-        _ = client.send(text: "never sent")
-        let events = client.received(hex(bytes)[...], at: .zero)
-        guard case .ended(.violation(let violation)) = events.last else {
-            Issue.record("\(events)")
-            return
+    @Test func whatTheStandardForbids() throws {
+        for (bytes, code) in Self.violations {
+            var client = try Self.open { $0.messageBytesMax = 1000 }
+            _ = client.send(text: "never sent")
+            let events = client.hear(bytes)
+            guard case .ended(.violation(let violation)) = events.last else {
+                Issue.record("\(bytes): \(events)")
+                continue
+            }
+            let written = [client.write(), client.write()]
+            let close = "888200000000" + hex([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])
+            #expect(violation.code == code && written == [close, nil], "\(bytes)")
+            #expect(client.nextDeadline == nil && client.hear("81 01 61") == [], "\(bytes)")
         }
-        #expect(violation.code == code)
-        let output = client.nextOutput(mask: 0)
-        let close = try #require(output)
-        #expect(close == hex("88 82 00 00 00 00") + [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])
-        #expect(client.nextOutput(mask: 0) == nil && client.nextDeadline == nil)
-        #expect(client.received(hex("81 01 61")[...], at: .zero) == [])
     }
 
     @Test func theLongestMessageIsTaken() throws {
         var client = try Self.open { $0.messageBytesMax = 1000 }
         let whole = [UInt8](repeating: 1, count: 1000)
-        #expect(client.received(Self.frame(0x82, whole)[...], at: .zero) == [.binary(whole)])
-        let parts = Self.frame(0x02, Array(whole.prefix(999))) + Self.frame(0x80, [1])
-        #expect(client.received(parts[...], at: .zero) == [.binary(whole)])
+        #expect(client.hear(Self.frame(0x82, whole)) == [.binary(whole)])
+        #expect(client.hear(Self.frame(0x02, Array(whole.dropLast())) + Self.frame(0x80, [1])) == [.binary(whole)])
     }
 
     // 7.1: the closing handshake, from each side.
     @Test func theServerCloses() throws {
-        var client = try Self.open()
-        _ = client.send(text: "never sent")
-        #expect(
-            client.received(Self.closeFrame(1001, "tschüs")[...], at: .zero)
-                == [.ended(.closed(byServer: true, code: .goingAway, reason: "tschüs"))])
-        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e9"))
-        #expect(client.nextOutput(mask: 0) == nil)
-        #expect(client.connectionLost(at: .zero) == [])
-    }
-
-    @Test func aCloseFrameNeedsNoCode() throws {
-        var client = try Self.open()
-        #expect(
-            client.received(hex("88 00")[...], at: .zero) == [.ended(.closed(byServer: true, code: nil, reason: ""))])
-        #expect(client.nextOutput(mask: 0) == hex("88 80 00 00 00 00"))
+        let rows: [(frame: [UInt8], code: WebSocketCloseCode?, reason: String, answer: String, isCrossing: Bool)] = [
+            (Self.closeFrame(1001, "tschüs"), .goingAway, "tschüs", "88820000000003e9", false),
+            (hex("88 00"), nil, "", "888000000000", false),
+            (Self.closeFrame(1001), .goingAway, "", "88820000000003e9", true),
+        ]
+        for row in rows {
+            var client = try Self.open()
+            if row.isCrossing { _ = client.close(at: .zero) } else { _ = client.send(text: "never sent") }
+            let end = WebSocketClient.Ending.closed(byServer: true, code: row.code, reason: row.reason)
+            #expect(client.hear(row.frame) == [.ended(end)])
+            let written = [client.write(), client.write()]
+            #expect(written == [row.answer, nil])
+            #expect(client.connectionLost(at: .zero) == [])
+        }
     }
 
     @Test func weCloseAfterWhatWaits() throws {
@@ -164,33 +164,22 @@ import Testing
         _ = client.send(text: "a")
         #expect(client.close(.goingAway, reason: "bye", at: seconds(1)) == [])
         let late = client.send(text: "b")
-        #expect(!late)
-        #expect(client.nextOutput(mask: 0) == hex("81 81 00 00 00 00 61"))
-        #expect(client.nextOutput(mask: 0) == hex("88 85 00 00 00 00 03 e9 62 79 65"))
-        #expect(client.received(Self.frame(0x81, [0x62])[...], at: seconds(2)) == [.text("b")])
-        #expect(
-            client.received(Self.closeFrame(1001)[...], at: seconds(2))
-                == [.ended(.closed(byServer: false, code: .goingAway, reason: ""))])
-        #expect(client.nextOutput(mask: 0) == nil)
+        let written = [client.write(), client.write()]
+        #expect(!late && written == ["81810000000061", "88850000000003e9627965"])
+        #expect(client.hear("81 01 62", at: 2) == [.text("b")])
+        let end = WebSocketClient.Ending.closed(byServer: false, code: .goingAway, reason: "")
+        #expect(client.hear(Self.closeFrame(1001), at: 2) == [.ended(end)])
+        #expect(client.write() == nil)
     }
 
     @Test func noPongFollowsTheCloseFrame() throws {
         var client = try Self.open()
-        _ = client.received(hex("89 00")[...], at: .zero)
+        _ = client.hear("89 00")
         _ = client.close(at: .zero)
-        #expect(client.nextOutput(mask: 0) == hex("8a 80 00 00 00 00"))
-        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e8"))
-        _ = client.received(hex("89 00")[...], at: .zero)
-        #expect(client.nextOutput(mask: 0) == nil)
-    }
-
-    @Test func closeFramesThatCross() throws {
-        var client = try Self.open()
-        _ = client.close(at: .zero)
-        #expect(
-            client.received(Self.closeFrame(1001)[...], at: .zero)
-                == [.ended(.closed(byServer: true, code: .goingAway, reason: ""))])
-        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e9"))
+        let written = [client.write(), client.write()]
+        #expect(written == ["8a8000000000", "88820000000003e8"])
+        _ = client.hear("89 00")
+        #expect(client.write() == nil)
     }
 
     @Test func aServerThatDoesNotCloseIsNotWaitedFor() throws {
@@ -226,20 +215,19 @@ import Testing
     @Test func aSilentServerIsAskedAndGivenUp() throws {
         var client = try Self.open { $0.pingAfter = .seconds(60) }
         #expect(client.nextDeadline == seconds(60))
-        _ = client.received(Self.frame(0x81, [0x61])[...], at: seconds(30))
+        _ = client.hear("81 01 61", at: 30)
         #expect(client.nextDeadline == seconds(90))
-        #expect(client.deadlineReached(at: seconds(60)) == [] && client.nextOutput(mask: 0) == nil)
-        #expect(client.deadlineReached(at: seconds(90)) == [])
-        #expect(client.nextOutput(mask: 0) == hex("89 80 00 00 00 00"))
+        #expect(client.deadlineReached(at: seconds(60)) == [] && client.write() == nil)
+        #expect(client.deadlineReached(at: seconds(90)) == [] && client.write() == "898000000000")
         #expect(client.nextDeadline == seconds(120))
-        #expect(client.received([], at: seconds(95)) == [] && client.nextDeadline == seconds(120))
-        _ = client.received(hex("8a 00")[...], at: seconds(100))
+        #expect(client.hear("", at: 95) == [] && client.nextDeadline == seconds(120))
+        _ = client.hear("8a 00", at: 100)
         #expect(client.nextDeadline == seconds(160))
         _ = client.deadlineReached(at: seconds(160))
         #expect(client.deadlineReached(at: seconds(190)) == [.ended(.noAnswer(to: .ping))])
     }
 
-    @Test(arguments: testSeeds(1...40)) func anyPiecesGiveTheSame(seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...16)) func anyPiecesGiveTheSame(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var bytes: [UInt8] = []
         for _ in 0..<60 { bytes += Self.randomFrames(using: &generator) }

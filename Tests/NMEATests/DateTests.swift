@@ -3,12 +3,53 @@ import Positioning
 import Testing
 
 @Suite("Dates") struct DateTests {
-    @Test(arguments: [
-        ("230394", "1994-03-23"), ("010180", "1980-01-01"), ("311299", "1999-12-31"), ("010100", "2000-01-01"),
-        ("311279", "2079-12-31"), ("290220", "2020-02-29"),
-    ])
-    func readsTwoDigitYearsOfBothCenturies(_ text: String, day: String) {
-        #expect(decode(rmc("101502", date: text)).times == ["\(day)T10:15:02.000Z"])
+    struct Dated: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var text: String
+        /// Day and clock, or dateless.
+        var times: [String]
+
+        init(_ description: String, _ text: String, _ times: String...) {
+            (testDescription, self.text, self.times) = (description, text, times)
+        }
+    }
+
+    private static func zda(_ time: String, _ date: String) -> String { sentence("GPZDA,\(time),\(date)") }
+
+    static let dated: [Dated] = [
+        Dated("two digits: 94", rmc("101502", date: "230394"), "1994-03-23T10:15:02"),
+        Dated("two digits: 80", rmc("101502", date: "010180"), "1980-01-01T10:15:02"),
+        Dated("two digits: 99", rmc("101502", date: "311299"), "1999-12-31T10:15:02"),
+        Dated("two digits: 00", rmc("101502", date: "010100"), "2000-01-01T10:15:02"),
+        Dated("two digits: 79", rmc("101502", date: "311279"), "2079-12-31T10:15:02"),
+        Dated("a leap day", rmc("101502", date: "290220"), "2020-02-29T10:15:02"),
+        Dated("four digits", gga("101502") + zda("101502", "23,03,2020,00,00"), "2020-03-23T10:15:02"),
+        Dated("31 February", gga("101502") + zda("101502", "31,02,2020,00,00"), "dateless"),
+        Dated("the year 0", gga("101502") + zda("101502", "01,01,0000,00,00"), "dateless"),
+        Dated("the first date counts", rmc("101502") + rmc("101502", date: "240394"), "1994-03-23T10:15:02"),
+        Dated("no date, then one", rmc("101502", date: "") + rmc("101502"), "1994-03-23T10:15:02"),
+        Dated(
+            "a date that came alone is that of the next fix",
+            gga("101502") + zda("101502.5", "23,03,1994,,") + gga("101503"), "dateless", "1994-03-23T10:15:03"),
+        Dated(
+            "but not behind a void epoch",
+            gga("101502") + zda("101502.5", "23,03,1994,,") + gga("101503", quality: "0") + gga("101504"), "dateless",
+            "dateless"),
+        Dated(
+            "GGA at midnight before its RMC",
+            rmc("235959") + gga("235959") + gga("000000") + rmc("000000", date: "240394") + gga("000001")
+                + rmc("000001", date: ""), "1994-03-23T23:59:59", "1994-03-24T00:00:00", "1994-03-24T00:00:01"),
+        Dated(
+            "days are counted without any date",
+            rmc("230000") + gga("110000") + gga("105900") + gga("235959") + gga("000001"), "1994-03-23T23:00:00",
+            "1994-03-23T11:00:00", "1994-03-23T10:59:00", "1994-03-23T23:59:59", "1994-03-24T00:00:01"),
+        Dated(
+            "a small step back is no midnight", rmc("101505") + gga("101504") + rmc("101505") + gga("091500"),
+            "1994-03-23T10:15:05", "1994-03-23T10:15:04", "1994-03-23T10:15:05", "1994-03-23T09:15:00"),
+    ]
+
+    @Test(arguments: dated) func dates(_ dated: Dated) {
+        #expect(decode(dated.text).times == dated.times.map { $0 == "dateless" ? $0 : "\($0).000Z" })
     }
 
     @Test(arguments: [
@@ -20,29 +61,11 @@ import Testing
         #expect(decode(rmc("101502", date: text)).times == ["dateless"])
     }
 
-    @Test func takesFourDigitYearsFromZDA() {
-        #expect(decode(gga("101502") + sentence("GPZDA,101502,23,03,2020,00,00")).times == ["2020-03-23T10:15:02.000Z"])
-        #expect(decode(gga("101502") + sentence("GPZDA,101502,31,02,2020,00,00")).times == ["dateless"])
-        #expect(decode(gga("101502") + sentence("GPZDA,101502,01,01,0000,00,00")).times == ["dateless"])
-    }
-
-    @Test func takesTheFirstDateOfAnEpoch() {
-        #expect(decode(rmc("101502") + rmc("101502", date: "240394")).times == ["1994-03-23T10:15:02.000Z"])
-        #expect(decode(rmc("101502", date: "") + rmc("101502")).times == ["1994-03-23T10:15:02.000Z"])
-    }
-
     @Test func countsFixesBeforeTheFirstDateAndNeverDatesThemAfterwards() {
         let result = decode(gga("101501") + gga("101502") + rmc("101503") + gga("101504"))
         #expect(result.times == ["dateless", "dateless", "1994-03-23T10:15:03.000Z", "1994-03-23T10:15:04.000Z"])
         #expect(result.counters.dateless == 2)
         #expect(result.counters.fixes == 4)
-    }
-
-    @Test func theNextFixBelievesADateThatCameAlone() {
-        let zda = sentence("GPZDA,101502.5,23,03,1994,,")
-        #expect(decode(gga("101502") + zda + gga("101503")).times == ["dateless", "1994-03-23T10:15:03.000Z"])
-        let void = gga("101503", quality: "0")
-        #expect(decode(gga("101502") + zda + void + gga("101504")).times == ["dateless", "dateless"])
     }
 
     @Test func aDateAtTheVeryEndDatesNothingBefore() {
@@ -66,80 +89,53 @@ import Testing
         #expect(result.times == ["1994-03-23T10:15:01.000Z", "1994-03-23T10:15:03.000Z"])
     }
 
-    @Test func midnightComesWithGGABeforeItsRMC() {
-        let result = decode(
-            rmc("235959") + gga("235959") + gga("000000") + rmc("000000", date: "240394") + gga("000001")
-                + rmc("000001", date: ""))
-        #expect(result.times == ["1994-03-23T23:59:59.000Z", "1994-03-24T00:00:00.000Z", "1994-03-24T00:00:01.000Z"])
-    }
-
     @Test func slowEpochsWithAGapRollTheDayOnce() {
+        let evening: [Int] = Array(stride(from: 85_260, through: 85_800, by: 2))
+        let morning: [Int] = Array(stride(from: 600, to: 1200, by: 2))
         var text = rmc("234000")
-        for second in stride(from: 23 * 3600 + 41 * 60, to: 23 * 3600 + 50 * 60, by: 2) {
-            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
-        }
-        for second in stride(from: 10 * 60, to: 20 * 60, by: 2) {
-            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
-        }
-        let result = decode(text)
-        #expect(result.times.count { $0.hasPrefix("1994-03-23") } == 271)
-        #expect(result.times.count { $0.hasPrefix("1994-03-24") } == 300)
-        #expect(result.times.sorted() == result.times)
-    }
-
-    @Test func countsDaysWithoutAnyDate() {
-        #expect(
-            decode(rmc("230000") + gga("110000") + gga("105900") + gga("235959") + gga("000001")).times == [
-                "1994-03-23T23:00:00.000Z", "1994-03-23T11:00:00.000Z", "1994-03-23T10:59:00.000Z",
-                "1994-03-23T23:59:59.000Z", "1994-03-24T00:00:01.000Z",
-            ])
-    }
-
-    @Test func aSmallStepBackIsNoMidnight() {
-        let result = decode(rmc("101505") + gga("101504") + gga("091500"))
-        #expect(result.times == ["1994-03-23T10:15:05.000Z", "1994-03-23T10:15:04.000Z", "1994-03-23T09:15:00.000Z"])
+        for second in evening + morning { text += gga(UTCTime.clock(second * 1000).replacing(":", with: "")) }
+        let times = decode(text).times
+        #expect(times.count { $0.hasPrefix("1994-03-23") } == 272)
+        #expect(times.count { $0.hasPrefix("1994-03-24") } == 300)
+        #expect(times.sorted() == times)
     }
 
     @Test func aLeapSecondCountsOneDay() {
-        let result = decode(
-            rmc("235959.5", date: "311216") + gga("235960.0") + gga("235960.5") + gga("000000.0") + gga("000000.5"))
+        var text = rmc("235959.5", date: "311216")
+        for time in ["235960.0", "235960.5", "000000.0", "000000.5"] { text += gga(time) }
+        let result = decode(text)
         #expect(
             result.times == [
                 "2016-12-31T23:59:59.500Z", "2017-01-01T00:00:00.000Z", "2017-01-01T00:00:00.500Z",
                 "2017-01-01T00:00:00.000Z", "2017-01-01T00:00:00.500Z",
             ])
         for (i, place) in result.resumes.enumerated() {
-            let text =
-                rmc("235959.5", date: "311216") + gga("235960.0") + gga("235960.5") + gga("000000.0") + gga("000000.5")
             #expect(decode(text, resume: place).times == Array(result.times[(i + 1)...]))
         }
     }
 
-    @Test func repairsTheRolloverOfOldReceivers() {
-        let build = CivilDate(year: 2026, month: 1, day: 1)!
-        let settings = NMEADecoder.Settings(live: true, rollover: .repair(buildDate: build))
-        let result = decode(rmc("101502", date: "080207") + gga("101503"), settings: settings)
-        #expect(result.times == ["2026-09-24T10:15:02.000Z", "2026-09-24T10:15:03.000Z"])
-        #expect(result.fixes.map(\.rollover) == [true, true])
-        let good = decode(rmc("101502", date: "080226"), settings: settings)
-        #expect(good.times == ["2026-02-08T10:15:02.000Z"])
-        #expect(good.fixes.map(\.rollover) == [false])
-        let twice = decode(rmc("101502", date: "050187"), settings: settings)
-        #expect(twice.times == ["2026-04-06T10:15:02.000Z"])
+    private static let build = CivilDate(year: 2026, month: 1, day: 1)!
+
+    /// What the receiver says, and what is made of it by a build of 2026 and without a repair.
+    @Test(arguments: [false, true]) func repairsTheRolloverOfOldReceivers(isLive: Bool) {
+        let dates: [(String, repaired: String, isRollover: Bool, plain: String)] = [
+            ("080207", "2026-09-24", true, "2007-02-08"), ("080226", "2026-02-08", false, "2026-02-08"),
+            ("050187", "2026-04-06", true, "1987-01-05"),
+            // Far after the build it is held back.
+            ("010145", "dateless", false, "2045-01-01"),
+        ]
+        for (date, repaired, isRollover, plain) in dates {
+            let text = rmc("101502", date: date) + gga("101503")
+            func times(_ day: String) -> [String] {
+                ["02", "03"].map { day == "dateless" ? day : "\(day)T10:15:\($0).000Z" }
+            }
+            let result = decode(text, settings: .init(live: isLive, rollover: .repair(buildDate: Self.build)))
+            #expect(result.times == times(repaired) && result.fixes.map(\.rollover) == [isRollover, isRollover])
+            let asked = decode(text, settings: .init(live: isLive))
+            #expect(asked.times == times(plain) && asked.fixes.map(\.rollover) == [false, false])
+        }
     }
 
-    @Test func holdsFixesFarAfterTheBuildDate() {
-        let build = CivilDate(year: 2026, month: 1, day: 1)!
-        let settings = NMEADecoder.Settings(rollover: .repair(buildDate: build))
-        #expect(decode(rmc("101502", date: "010145"), settings: settings).times == ["dateless"])
-        #expect(decode(rmc("101502", date: "010145")).times == ["2045-01-01T10:15:02.000Z"])
-    }
-
-    @Test func leavesOldLogsAloneUnlessAsked() {
-        let result = decode(rmc("101502", date: "080207"))
-        #expect(result.times == ["2007-02-08T10:15:02.000Z"])
-        #expect(result.fixes.map(\.rollover) == [false])
-    }
 }
 
 @Suite("Horizontal accuracy") struct AccuracyTests {
@@ -148,13 +144,19 @@ import Testing
     private let pgrme = sentence("PGRME,12.5,M,20.0,M,25.0,M")
     private let pubx = sentence("PUBX,00,101502.00,4807.0,N,01131.0,E,500.0,G3,2.1,3.0,0.0,0.0,0.0,,0.9,1.2,0.8,8,0,0")
 
+    private func accuracy(_ text: String) -> Double? { decode(text).fixes[0].horizontalAccuracy }
+
     @Test func takesTheFirstUsableSource() {
-        #expect(decode(gga("101502") + gbs + pgrme + gst).fixes[0].horizontalAccuracy == 5)
-        #expect(decode(gga("101502") + gbs + pgrme).fixes[0].horizontalAccuracy == 12.5)
-        #expect(decode(pubx + gga("101502") + gbs).fixes[0].horizontalAccuracy == 2.1)
-        #expect(decode(gga("101502") + gbs).fixes[0].horizontalAccuracy == 10)
-        #expect(decode(gga("101502", hdop: "1.2")).fixes[0].horizontalAccuracy == 6)
-        #expect(decode(rmc("101502")).fixes[0].horizontalAccuracy == nil)
+        let position = gga("101502")
+        #expect(accuracy(position + gbs + pgrme + gst) == 5)
+        #expect(accuracy(position + gbs + pgrme) == 12.5)
+        #expect(accuracy(pubx + position + gbs) == 2.1)
+        #expect(accuracy(position + gbs) == 10)
+        #expect(accuracy(gga("101502", hdop: "1.2")) == 6)
+        // It is never zero.
+        for text in [rmc("101502"), gga("101502", hdop: "0.0"), gga("101502", hdop: "")] {
+            #expect(accuracy(text) == nil)
+        }
     }
 
     @Test(arguments: [
@@ -162,11 +164,6 @@ import Testing
     ])
     func skipsUnusableEstimates(_ body: String) {
         #expect(decode(gga("101502", hdop: "1.2") + sentence(body)).fixes[0].horizontalAccuracy == 6)
-    }
-
-    @Test func isNeverZero() {
-        #expect(decode(gga("101502", hdop: "0.0")).fixes[0].horizontalAccuracy == nil)
-        #expect(decode(gga("101502", hdop: "")).fixes[0].horizontalAccuracy == nil)
     }
 
     @Test(
@@ -178,9 +175,9 @@ import Testing
     }
 
     @Test func growsWithTheTimeOfDeadReckoning() {
-        let text =
-            gga("235958", hdop: "1.0") + gga("235959", quality: "6", hdop: "1.0")
-            + gga("000008", quality: "6", hdop: "2.0")
+        var text = gga("235958", hdop: "1.0")
+        text += gga("235959", quality: "6", hdop: "1.0")
+        text += gga("000008", quality: "6", hdop: "2.0")
         #expect(decode(text).fixes.map(\.horizontalAccuracy) == [5, 11, 40])
         #expect(decode(rmc("235957") + text).fixes.map(\.horizontalAccuracy) == [nil, 5, 11, 40])
     }

@@ -15,12 +15,6 @@ import Testing
         #expect(decode(accessories).epochs.isEmpty)
     }
 
-    @Test func keepsArrivalOrderWhenTimeStepsBack() {
-        let result = decode(rmc("101505") + rmc("101502") + rmc("101505"))
-        #expect(result.fixes.map(\.timeOfDay) == [36_905_000, 36_902_000, 36_905_000])
-        #expect(result.times.allSatisfy { $0.hasPrefix("1994-03-23") })
-    }
-
     @Test func anRMCWithoutTimeClosesAndLosesNothing() {
         let result = decode(gga("101502") + rmc("", "V", ",,,", date: "") + gsa(mode: "1") + gga("101503"))
         #expect(result.fixes.map(\.timeOfDay) == [36_902_000, 36_903_000])
@@ -43,44 +37,40 @@ import Testing
         #expect(result.voids.count == 1)
     }
 
-    struct Verdict: Sendable {
-        var name: String
+    struct Verdict: CustomTestStringConvertible, Sendable {
+        var testDescription: String
         var text: String
         var quality: FixQuality?
+
+        init(_ description: String, _ text: String, _ quality: FixQuality?) {
+            (testDescription, self.text, self.quality) = (description, text, quality)
+        }
     }
 
-    @Test(arguments: [
-        Verdict(name: "RMC alone", text: rmc("101502"), quality: .gps),
-        Verdict(name: "RMC D", text: rmc("101502", "D"), quality: .gps),
-        Verdict(name: "RMC V", text: rmc("101502", "V"), quality: nil),
-        Verdict(name: "RMC A, mode N", text: rmc("101502", mode: "N"), quality: nil),
-        Verdict(name: "RMC V beats GGA 1", text: gga("101502") + rmc("101502", "V"), quality: nil),
-        Verdict(name: "one valid RMC suffices", text: rmc("101502", "V") + rmc("101502"), quality: .gps),
-        Verdict(name: "GGA 2", text: gga("101502", quality: "2"), quality: .dgps),
-        Verdict(name: "GGA 0", text: gga("101502", quality: "0"), quality: nil),
-        Verdict(name: "GGA empty beside RMC A", text: rmc("101502") + gga("101502", quality: ""), quality: nil),
-        Verdict(name: "no satellites, quality 2", text: gga("101502", quality: "2", satellites: "00"), quality: .dgps),
+    private static func gns(_ modes: String) -> String {
+        sentence("GNGNS,101502,4807.0,N,01131.0,E,\(modes),05,1.2,,,,")
+    }
+
+    static let verdicts: [Verdict] = [
+        Verdict("RMC alone", rmc("101502"), .gps), Verdict("RMC D", rmc("101502", "D"), .gps),
+        Verdict("RMC V", rmc("101502", "V"), nil), Verdict("RMC A, mode N", rmc("101502", mode: "N"), nil),
+        Verdict("RMC V beats GGA 1", gga("101502") + rmc("101502", "V"), nil),
+        Verdict("one valid RMC suffices", rmc("101502", "V") + rmc("101502"), .gps),
+        Verdict("GGA 2", gga("101502", quality: "2"), .dgps), Verdict("GGA 0", gga("101502", quality: "0"), nil),
+        Verdict("GGA empty beside RMC A", rmc("101502") + gga("101502", quality: ""), nil),
+        Verdict("no satellites, quality 2", gga("101502", quality: "2", satellites: "00"), .dgps),
+        Verdict("GNS with one letter", gns("NNA"), .gps), Verdict("GNS best letter", gns("ARD"), .rtk),
+        Verdict("GNS none", gns("NNN") + gll("101502"), nil), Verdict("GLL A", gll("101502"), .gps),
+        Verdict("GLL V", gll("101502", "V"), nil), Verdict("GSA 1", rmc("101502") + gsa(mode: "1"), nil),
         Verdict(
-            name: "GNS with one letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNA,05,1.2,,,,"), quality: .gps
-        ),
-        Verdict(
-            name: "GNS best letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,ARD,05,1.2,,,,"), quality: .rtk),
-        Verdict(
-            name: "GNS none", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNN,05,1.2,,,,") + gll("101502"),
-            quality: nil),
-        Verdict(name: "GLL A", text: gll("101502"), quality: .gps),
-        Verdict(name: "GLL V", text: gll("101502", "V"), quality: nil),
-        Verdict(name: "GSA 1", text: rmc("101502") + gsa(mode: "1"), quality: nil),
-        Verdict(
-            name: "largest GSA counts", text: rmc("101502") + gsa(mode: "1") + gsa(mode: "3") + gsa(mode: "1"),
-            quality: .gps),
-        Verdict(
-            name: "nav status U", text: sentence("GPRMC,101502,A,4807.0,N,01131.0,E,,,230394,,,A,U"), quality: .gps),
-    ])
-    func judges(_ verdict: Verdict) {
+            "largest GSA counts", rmc("101502") + gsa(mode: "1") + gsa(mode: "3") + gsa(mode: "1"), .gps),
+        Verdict("nav status U", sentence("GPRMC,101502,A,4807.0,N,01131.0,E,,,230394,,,A,U"), .gps),
+    ]
+
+    @Test(arguments: verdicts) func judges(_ verdict: Verdict) {
         let result = decode(verdict.text)
         #expect(result.epochs.count == 1)
-        #expect(result.fixes.first?.quality == verdict.quality, "\(verdict.name)")
+        #expect(result.fixes.first?.quality == verdict.quality)
     }
 
     @Test func takesThePositionOfGGABeforeAllOthers() {
@@ -95,30 +85,28 @@ import Testing
 
     @Test func takesSpeedAndCourseFromRMCElseVTG() {
         let vtg = sentence("GPVTG,54.7,T,34.4,M,10.0,N,18.5,K")
+        let knot: Double = 1852 / 3600.0
         let both = decode(rmc("101502", speed: "20", course: "90") + vtg).fixes[0]
-        #expect(both.speed == 20 * 1852 / 3600.0)
-        #expect(both.course == 90)
         let alone = decode(gga("101502") + vtg).fixes[0]
-        #expect(alone.speed == 10 * 1852 / 3600.0)
-        #expect(alone.course == 54.7)
+        #expect((both.speed, both.course) == (20 * knot, 90))
+        #expect((alone.speed, alone.course) == (10 * knot, 54.7))
     }
 
-    @Test(arguments: [
-        (rmc("101502"), FixMode.twoD), (gga("101502"), .threeD), (gga("101502", satellites: "03"), .twoD),
+    static let modes: [(String, FixMode)] = [
+        (rmc("101502"), .twoD), (gga("101502"), .threeD), (gga("101502", satellites: "03"), .twoD),
         (gga("101502", altitude: ""), .twoD), (gga("101502") + gsa(mode: "2"), .twoD),
-        (rmc("101502") + gsa(mode: "3"), .threeD),
-        (gga("101502") + gsa(mode: "2") + gsa(mode: "3"), .threeD),
-    ])
-    func tellsTheMode(_ text: String, mode: FixMode) {
+        (rmc("101502") + gsa(mode: "3"), .threeD), (gga("101502") + gsa(mode: "2") + gsa(mode: "3"), .threeD),
+    ]
+
+    @Test(arguments: modes) func tellsTheMode(_ text: String, mode: FixMode) {
         #expect(decode(text).fixes.map(\.mode) == [mode])
     }
 
     @Test func takesHDOPFromGGAThenGNSThenGSA() {
         let gns = sentence("GNGNS,101502,4807.0,N,01131.0,E,AA,10,0.8,1.0,2.0,,")
-        #expect(decode(gsa(mode: "3") + gns + gga("101502")).fixes[0].hdop == 0.9)
-        #expect(decode(gns + gsa(mode: "3")).fixes[0].hdop == 0.8)
-        #expect(decode(rmc("101502") + gsa(mode: "3")).fixes[0].hdop == 1.1)
-        #expect(decode(rmc("101502")).fixes[0].hdop == nil)
+        let (position, gsa) = (rmc("101502"), gsa(mode: "3"))
+        let texts: [String] = [gsa + gns + gga("101502"), gns + gsa, position + gsa, position]
+        #expect(texts.map { decode($0).fixes[0].hdop } == [0.9, 0.8, 1.1, nil])
     }
 
     @Test func aSecondConstellationsGGAChangesNothingButAVoidOne() {
@@ -136,10 +124,9 @@ import Testing
     }
 
     @Test func altitudeIsNotCarriedIntoEpochsWithoutGGA() {
-        let text =
-            rmc("101502") + gga("101502") + rmc("101503") + rmc("101504") + rmc("101505") + rmc("101506")
-            + gga("101506")
-        #expect(decode(text).fixes.map(\.altitudeMSL) == [545.4, nil, nil, nil, 545.4])
+        var text = rmc("101502") + gga("101502")
+        for time in ["101503", "101504", "101505", "101506"] { text += rmc(time) }
+        #expect(decode(text + gga("101506")).fixes.map(\.altitudeMSL) == [545.4, nil, nil, nil, 545.4])
     }
 
     @Test func twoReceiversOnOneLineGiveBothWithoutADayRoll() {
@@ -151,13 +138,14 @@ import Testing
     }
 
     @Test func resumesBehindEachEpoch() {
-        let text =
-            "# header\n" + rmc("235958") + gga("235958") + gga("000001") + "noise" + gga("000002") + rmc("000003", "V")
+        var text = "# header\n"
+        text += rmc("235958") + gga("235958")
+        text += gga("000001") + "noise" + gga("000002")
+        text += rmc("000003", "V")
         let whole = decode(text)
         #expect(whole.epochs.count == 4)
         for i in whole.epochs.indices {
-            let rest = decode(text, resume: whole.resumes[i])
-            #expect(rest.epochs == Array(whole.epochs[(i + 1)...]))
+            #expect(decode(text, resume: whole.resumes[i]).epochs == Array(whole.epochs[(i + 1)...]))
         }
         #expect(whole.resumes.last?.offset == Int64(text.utf8.count))
     }

@@ -31,19 +31,15 @@ import Testing
         return bytes
     }
 
-    @Test(arguments: testSeeds(1...60)) func anySplitGivesTheSame(seed: UInt64) {
+    @Test(arguments: testSeeds(1...30)) func anySplitGivesTheSame(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let bytes = Self.stream(&generator)
         let whole = decode(bytes)
         for _ in 0..<5 {
-            let cuts = (0..<Int.random(in: 1..<60, using: &generator)).map { _ in
+            let cuts: [Int] = (0..<Int.random(in: 1..<60, using: &generator)).map { _ in
                 Int.random(in: 0...bytes.count, using: &generator)
             }
-            let cut = decode(bytes, cuts: cuts.sorted())
-            #expect(cut.epochs == whole.epochs, "seed \(seed)")
-            #expect(cut.resumes == whole.resumes, "seed \(seed)")
-            #expect(cut.counters == whole.counters, "seed \(seed)")
-            #expect(cut.satellites == whole.satellites && cut.antenna == whole.antenna, "seed \(seed)")
+            #expect(decode(bytes, cuts: cuts.sorted()) == whole, "seed \(seed)")
         }
     }
 
@@ -57,10 +53,10 @@ import Testing
         }
     }
 
-    @Test(arguments: testSeeds(1...40)) func anyByteSoupIsSurvived(seed: UInt64) {
+    @Test(arguments: testSeeds(1...20)) func anyByteSoupIsSurvived(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let alphabet = Array("$!*,.0123456789ABCDEFGPRMCNSEW\r\n".utf8)
-        let soup = (0..<20_000).map { _ in
+        let soup: [UInt8] = (0..<10_000).map { _ in
             Int.random(in: 0..<8, using: &generator) == 0
                 ? UInt8.random(in: 0...255, using: &generator) : alphabet.randomElement(using: &generator)!
         }
@@ -69,15 +65,15 @@ import Testing
         #expect(result.counters.badBytes > 0)
     }
 
-    @Test(arguments: testSeeds(1...20)) func everyDamagedSentenceIsDroppedWhole(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
-        let good = rmc("101502", speed: "10.0", course: "90.0")
-        for _ in 0..<200 {
-            var bytes = Array(good.utf8)
-            let place = Int.random(in: 1..<bytes.count - 4, using: &generator)
-            let bit = UInt8(1) << Int.random(in: 0..<8, using: &generator)
-            bytes[place] ^= bit
-            #expect(decode(bytes).epochs.isEmpty, "seed \(seed): bit \(bit) of byte \(place)")
+    /// Every bit of it, between the start and the checksum's digits.
+    @Test func everyDamagedSentenceIsDroppedWhole() {
+        let good = Array(rmc("101502", speed: "10.0", course: "90.0").utf8)
+        for place in 1..<good.count - 4 {
+            for bit in 0..<8 {
+                var bytes = good
+                bytes[place] ^= 1 << UInt8(bit)
+                if !decode(bytes).epochs.isEmpty { Issue.record("bit \(bit) of byte \(place)") }
+            }
         }
     }
 

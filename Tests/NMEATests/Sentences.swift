@@ -30,7 +30,7 @@ func gsa(mode: String, hdop: String = "1.1", talker: String = "GP") -> String {
     sentence("\(talker)GSA,A,\(mode),04,05,,,,,,,,,,,2.0,\(hdop),1.7")
 }
 
-struct Decoded {
+struct Decoded: Equatable {
     var epochs: [Epoch]
     var resumes: [ResumePoint]
     var counters: NMEACounters

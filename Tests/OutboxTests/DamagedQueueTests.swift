@@ -12,8 +12,18 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
+    private static let small = Result { try image(600) }
+    private static let large = Result { try image(3000) }
+
     /// A queue of 600 rows with events, some acknowledged, part of it in the log only.
-    private func makeQueue(_ rows: Int = 600) throws -> CrashImage {
+    private func makeQueue(isLarge: Bool = false) throws -> CrashImage {
+        let image = try (isLarge ? Self.large : Self.small).get()
+        image.write(to: scratch.path)
+        return image
+    }
+
+    private static func image(_ rows: Int) throws -> CrashImage {
+        let scratch = try Scratch()
         let outbox = try Outbox.open(scratch)
         for start in stride(from: 0, to: rows, by: 50) {
             _ = try outbox.commit(
@@ -25,6 +35,40 @@ import Testing
         _ = try outbox.form(10)
         outbox.close()
         return CrashImage(of: scratch.path)
+    }
+
+    /// The file is changed while nobody has it.
+    private func spoil(_ change: (inout [UInt8], Connection) throws -> Void) throws {
+        var image: CrashImage
+        do {
+            let connection = try Connection(path: scratch.path, access: .readWrite)
+            try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            image = CrashImage(of: scratch.path)
+            try change(&image.database, connection)
+        }
+        image.write(to: scratch.path)
+    }
+
+    /// The pages from this one on.
+    private func overwrite(_ page: Int64, _ pages: Int = 1, of bytes: inout [UInt8]) {
+        let start = Int(page - 1) * 512
+        bytes.replaceSubrange(start..<start + pages * 512, with: [UInt8](repeating: 0xAA, count: pages * 512))
+    }
+
+    private func leaf(_ number: Int, _ connection: Connection) throws -> Int64 {
+        try connection.integer(
+            """
+            SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path
+            LIMIT 1 OFFSET \(number)
+            """)
+    }
+
+    /// The queue is opened, found damaged at once, and brought back.
+    private func recovered() throws -> Outbox {
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try bringAllBack(outbox)
+        return outbox
     }
 
     /// Commits until everything that can be read is back.
@@ -40,20 +84,22 @@ import Testing
         try OutboxReader(path: outbox.settings.path).oldest(100_000)
     }
 
-    private func rows(of path: String) throws -> [Int] {
-        try OutboxReader(path: path).oldest(100_000).map { Int($0.location.odometer) }
+    private func numbers(_ outbox: Outbox) throws -> [Int] { try rows(outbox).map { Int($0.location.odometer) } }
+
+    private func isInOrder(_ rows: [QueuedLocation]) -> Bool {
+        zip(rows, rows.dropFirst()).allSatisfy { $0.seq < $1.seq }
     }
 
     private func clear(_ directory: String) {
         for name in Scratch.contents(of: directory) { unlink("\(directory)/\(name)") }
     }
 
-    @Test(arguments: testSeeds(1...6))
+    @Test(arguments: testSeeds(1...4))
     func startsOnAnyDamage(seed: UInt64) throws {
         let image = try makeQueue()
         var generator = SeededGenerator(seed: seed)
         let damaged = try Scratch()
-        for round in 0..<60 {
+        for round in 0..<30 {
             var copy = image
             let note = Comment(rawValue: "seed \(seed), round \(round): \(damage(&copy, &generator))")
             clear(damaged.directory)
@@ -65,9 +111,8 @@ import Testing
             let last = try outbox.append(10_000..<10_005).lastSeq
             try bringAllBack(outbox)
             let found = try rows(outbox)
-            #expect(found.suffix(5).map(\.location) == (10_000..<10_005).map { .sample($0) }, note)
-            #expect(found.last?.seq == last, note)
-            #expect(zip(found, found.dropFirst()).allSatisfy { $0.seq < $1.seq }, note)
+            #expect(found.suffix(5).map(\.location) == samples(10_000..<10_005), note)
+            #expect(found.last?.seq == last && isInOrder(found), note)
             while let batch = try outbox.form(100) { try outbox.acknowledge(batch) }
             outbox.close()
         }
@@ -109,7 +154,7 @@ import Testing
     }
 
     @Test func startsOnFilesThatAreNoDatabase() throws {
-        for bytes in [[UInt8](repeating: 0x41, count: 5000), [0], Array("SQLite format 3\0".utf8), []] {
+        for bytes: [UInt8] in [[UInt8](repeating: 0x41, count: 5000), [0], Array("SQLite format 3\0".utf8), []] {
             clear(scratch.directory)
             Scratch.write(bytes, to: scratch.path)
             let outbox = try Outbox.open(scratch)
@@ -120,43 +165,21 @@ import Testing
         }
     }
 
-    /// The byte of the header that says by which SQLite a file may be written.
-    @Test func setsAFileAsideWhoseHeaderForbidsWriting() throws {
+    /// The byte of the header that says by which SQLite a file may be written, or a table that is not there.
+    @Test(arguments: [nil, "trip", "batch"]) func setsAFileAsideThatCannotBeUsed(_ table: String?) throws {
         _ = try makeQueue()
-        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        var image = CrashImage(of: scratch.path)
-        image.database[18] = 3
-        image.write(to: scratch.path)
-        let outbox = try Outbox.open(scratch)
-        #expect(outbox.current.recovery.corruptRecovered == 1)
-        try bringAllBack(outbox)
-        #expect(try outbox.append(10_000..<10_005).refusal == nil)
-        #expect(try rows(outbox).count == 545)
-    }
-
-    @Test(arguments: ["trip", "batch"]) func setsAFileAsideThatLacksATable(_ table: String) throws {
-        _ = try makeQueue()
-        try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE \(table)")
-        let outbox = try Outbox.open(scratch)
-        #expect(outbox.current.recovery.corruptRecovered == 1)
-        try bringAllBack(outbox)
+        try spoil { bytes, _ in if table == nil { bytes[18] = 3 } }
+        if let table { try scratch.execute("DROP TABLE \(table)") }
+        let outbox = try recovered()
         #expect(try outbox.append(10_000..<10_005).refusal == nil)
         #expect(try rows(outbox).count == 545)
     }
 
     /// Whole pages of rows are overwritten: everything else comes back, once, behind, with its own time.
     @Test func bringsBackWhatCanBeRead() throws {
-        var image = try makeQueue(3000)
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let page = try connection.integer(
-            "SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET 12")
-        image = CrashImage(of: scratch.path)
-        for index in Int(page - 1) * 512..<Int(page + 1) * 512 { image.database[index] = 0xEE }
-        let damaged = try Scratch()
-        image.write(to: damaged.path)
-
-        let outbox = try Outbox.open(damaged)
+        _ = try makeQueue(isLarge: true)
+        try spoil { overwrite(try leaf(12, $1), 2, of: &$0) }
+        let outbox = try Outbox.open(scratch)
         // Damage in the middle is not looked for at the start.
         #expect(outbox.current.recovery.corruptRecovered == 0)
         var before = try #require(try outbox.form(50))
@@ -165,158 +188,125 @@ import Testing
             before = next
         }
         #expect(outbox.current.recovery.corruptRecovered == 1)
-        #expect(access(damaged.path + ".corrupt-1", F_OK) == 0)
+        #expect(access(scratch.path + ".corrupt-1", F_OK) == 0)
         try bringAllBack(outbox)
         let found = try rows(outbox)
         let numbers = found.map { Int($0.location.odometer) }
-        #expect(numbers == numbers.sorted())
-        #expect(Set(numbers).count == numbers.count)
+        #expect(numbers == Set(numbers).sorted())
         // Two pages of a segment each are gone.
         let expected = 3000 - Int(before.rows.last!.location.odometer) - 1
         #expect(numbers.count >= expected - 4 * SegmentCoding.rowsMax)
         #expect(numbers.count < expected)
         #expect(found.map(\.location) == numbers.map { .numbered($0) })
         #expect(found.first!.seq > before.rows.last!.seq)
-        #expect(outbox.current.recovery.salvaged == numbers.count)
-        #expect(outbox.current.recovery.inversions == 0)
+        #expect(outbox.current.recovery.salvaged == numbers.count && outbox.current.recovery.inversions == 0)
     }
 
     /// Whatever a page leads to or says of others, its loss costs the rows on it alone.
     @Test(arguments: [1, 8]) func aDamagedPageCostsTheRowsOnIt(pages: Int) throws {
         let outbox = try Outbox.open(scratch)
-        for start in stride(from: 0, to: 3000, by: 50) {
-            _ = try outbox.commit(Commit(rows: (start..<start + 50).map { NewRow(.sample($0)) }))
-        }
+        for start in stride(from: 0, to: 1000, by: 50) { try outbox.append(start..<start + 50) }
         outbox.close()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let leaves = Set(
-            try connection.rows("SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf'") {
+        var leaves: Set<Int64> = []
+        try spoil { _, connection in
+            let found = try connection.rows("SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf'") {
                 $0.integer(0)
-            })
+            }
+            leaves = Set(found)
+        }
         let image = CrashImage(of: scratch.path)
         let damaged = try Scratch()
-        for first in stride(from: 1, through: image.database.count / 512, by: pages) {
+        let count = image.database.count / 512
+        for first in stride(from: 1, through: count, by: pages) {
             var copy = image
-            let numbers = first..<min(first + pages, copy.database.count / 512 + 1)
-            for index in (numbers.lowerBound - 1) * 512..<(numbers.upperBound - 1) * 512 { copy.database[index] = 0xEE }
+            let numbers = first..<min(first + pages, count + 1)
+            overwrite(Int64(first), numbers.count, of: &copy.database)
             clear(damaged.directory)
             copy.write(to: damaged.path)
             let salvage = try #require(
-                try Salvage(
-                    path: damaged.path, part: .init(copy: 1, next: 0, through: Ledger.seqMax), before: nil))
+                try Salvage(path: damaged.path, part: .init(copy: 1, next: 0, through: Ledger.seqMax), before: nil))
             var found: [QueuedLocation] = []
             while !salvage.isFinished { found += try salvage.rows(250, for: [.test()]).map(\.row) }
-            #expect(zip(found, found.dropFirst()).allSatisfy { $0.seq < $1.seq }, "pages \(numbers)")
-            let lost = 3000 - found.count
             let most = numbers.count { leaves.contains(Int64($0)) } * SegmentCoding.rowsMax
-            #expect(lost <= most, "pages \(numbers)")
+            #expect(isInOrder(found) && 1000 - found.count <= most, "pages \(numbers)")
         }
     }
 
     /// However few are kept in mind, all are found, in order and once.
     @Test(arguments: [7, 60]) func moreSegmentsThanAreKeptInMindAreFound(knownMax: Int) throws {
         let outbox = try Outbox.open(scratch)
-        for start in stride(from: 0, to: 10_000, by: 1000) { try outbox.append(start..<start + 1000) }
+        for start in stride(from: 0, to: 6000, by: 1000) { try outbox.append(start..<start + 1000) }
         outbox.close()
         let connection = try Connection(path: scratch.path, access: .readWrite)
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         var pages = SegmentPages(knownMax: knownMax)
         var found: [Int64] = []
         while true {
-            let rows = pages.rows(from: (found.last ?? 0) + 1, before: 9900, limit: 250, of: connection)
+            let rows = pages.rows(from: (found.last ?? 0) + 1, before: 5900, limit: 250, of: connection)
             if rows.isEmpty { break }
             found += rows.map(\.seq)
         }
-        #expect(found == Array(1..<9900))
+        #expect(found == Array(1..<5900))
     }
 
     /// The header, and most of what says which tables there are.
     @Test func bringsBackAQueueWhoseFirstSectorIsLost() throws {
         _ = try makeQueue()
-        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        var image = CrashImage(of: scratch.path)
-        image.database.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
-        image.write(to: scratch.path)
-        let outbox = try Outbox.open(scratch)
-        #expect(outbox.current.recovery.corruptRecovered == 1)
-        try bringAllBack(outbox)
-        let found = try rows(outbox)
+        try spoil { bytes, _ in bytes.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096)) }
         // Names of reasons are in the sector as well.
-        #expect(found.map { Int($0.location.odometer) } == Array(60..<600))
+        #expect(try numbers(try recovered()) == Array(60..<600))
     }
 
     /// No table can be found any more.
     @Test func bringsBackSegmentsWithoutAnyTable() throws {
-        _ = try makeQueue(6000)
-        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        var image = CrashImage(of: scratch.path)
-        image.database.replaceSubrange(0..<20480, with: [UInt8](repeating: 0, count: 20480))
-        image.write(to: scratch.path)
+        _ = try makeQueue(isLarge: true)
+        try spoil { bytes, _ in bytes.replaceSubrange(0..<20480, with: [UInt8](repeating: 0, count: 20480)) }
         let outbox = try Outbox.open(scratch)
         try bringAllBack(outbox)
         let found = try rows(outbox).map(\.location)
         let numbers = found.map { Int($0.odometer) }
-        #expect(found.count > 4000 && numbers == numbers.sorted() && Set(numbers).count == found.count)
+        #expect(found.count > 1200 && numbers == Set(numbers).sorted())
         // What was crossed is in a table of its own.
         #expect(numbers.contains { $0 % 40 == 7 } && found.allSatisfy { $0.geofence == nil && $0.event == .none })
     }
 
     /// A disk that lied may have kept an old page in the place of a new one. SQLite goes from page to page and does not see it.
     @Test(.bug(id: 11)) func rowsInTheWrongPlaceAreDamage() throws {
-        _ = try makeQueue(3000)
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        func leaf(_ number: Int) throws -> Int {
-            Int(
-                try connection.integer(
-                    """
-                    SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path
-                    LIMIT 1 OFFSET \(number)
-                    """))
+        _ = try makeQueue(isLarge: true)
+        try spoil { bytes, connection in
+            let (from, to) = try (Int(leaf(8, connection)), Int(leaf(16, connection)))
+            bytes.replaceSubrange((to - 1) * 512..<to * 512, with: bytes[(from - 1) * 512..<from * 512])
         }
-        let (from, to) = try (leaf(8), leaf(16))
-        var image = CrashImage(of: scratch.path)
-        image.database.replaceSubrange((to - 1) * 512..<to * 512, with: image.database[(from - 1) * 512..<from * 512])
-        let damaged = try Scratch()
-        image.write(to: damaged.path)
-
-        let outbox = try Outbox.open(damaged)
+        let outbox = try Outbox.open(scratch)
         var sent = 0
         while let batch = try? outbox.form(100), outbox.current.recovery.corruptRecovered == 0 {
-            #expect(zip(batch.rows, batch.rows.dropFirst()).allSatisfy { $0.seq < $1.seq })
+            #expect(isInOrder(batch.rows))
             try outbox.acknowledge(batch)
             sent += batch.rows.count
         }
         #expect(sent > 0 && outbox.current.recovery.corruptRecovered == 1)
         try bringAllBack(outbox)
-        let numbers = try rows(outbox).map { Int($0.location.odometer) }
+        let numbers = try numbers(outbox)
         #expect(Set(numbers).count == numbers.count && numbers.max() == 2999)
         #expect(numbers.count > 3000 - 300 - sent - 4 * SegmentCoding.rowsMax)
     }
 
     @Test func goesOnBringingBackAfterARestart() throws {
-        _ = try makeQueue(2000)
-        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let damaged = try Scratch()
-        var copy = CrashImage(of: scratch.path)
+        _ = try makeQueue(isLarge: true)
         // The application id: everything else is good.
-        for index in 68..<72 { copy.database[index] = 0 }
-        copy.log = []
-        copy.write(to: damaged.path)
-        var outbox = try Outbox.open(damaged)
+        try spoil { bytes, _ in bytes.replaceSubrange(68..<72, with: [0, 0, 0, 0]) }
+        var outbox = try Outbox.open(scratch)
         #expect(outbox.name != "" && outbox.parts.tracker == [1, 2, 3] && outbox.parts.source == [4])
         var rounds = 0
         while outbox.current.recovery.isSalvaging, rounds < 50 {
             _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(rounds)])))
             outbox.close()
-            outbox = try Outbox.open(damaged)
+            outbox = try Outbox.open(scratch)
             rounds += 1
         }
         #expect(rounds > 3)
-        let numbers = try rows(outbox).map { Int($0.location.odometer) }
-        #expect(numbers == Array(try #require(numbers.first)..<numbers.count + numbers[0]))
-        #expect(numbers.count > 1000)
+        let numbers = try numbers(outbox)
+        #expect(numbers.count > 1000 && numbers == Array(numbers[0]..<numbers.count + numbers[0]))
     }
 
     @Test func keepsTwoCopiesAtMost() throws {
@@ -327,32 +317,31 @@ import Testing
         }
         try Outbox.open(scratch).close()
         let copies = Scratch.contents(of: scratch.directory).filter {
-            $0.hasSuffix("corrupt-5") || $0.hasSuffix("corrupt-4")
+            $0.contains("corrupt") && !$0.contains("-wal") && !$0.contains("-shm")
         }
-        #expect(copies.count == 2)
-        #expect(
-            Scratch.contents(of: scratch.directory).filter {
-                $0.contains("corrupt") && !$0.contains("-wal") && !$0.contains("-shm")
-            }.count == 2)
+        #expect(copies.sorted().map { $0.suffix(9) } == ["corrupt-4", "corrupt-5"])
     }
 
-    /// The power may go between the two renames.
-    @Test func neverLosesALogWhoseDatabaseWasMoved() throws {
+    /// The power may go between the two renames, or the file was cut off.
+    @Test(arguments: [true, false]) func neverLosesALogWhoseDatabaseIsGone(isMoved: Bool) throws {
         let image = try makeQueue()
-        CrashImage(database: image.database, log: image.log).write(to: scratch.path)
-        rename(scratch.path, scratch.path + ".corrupt-1")
+        if isMoved { rename(scratch.path, scratch.path + ".corrupt-1") } else { Scratch.write([], to: scratch.path) }
         try Outbox.open(scratch).close()
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
+    }
+
+    private func setAside(_ numbers: Range<Int>) throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(numbers)
+        outbox.close()
+        for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
+        unlink(scratch.path + "-shm")
     }
 
     /// The power may go behind the renames: with nothing in their place, with an empty file, with tables and no plan.
     @Test(arguments: [[], [0], [1], [2]])
     func bringsBackACopyThatNobodyPlannedFor(steps: [Int]) throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<300)
-        outbox.close()
-        for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
-        unlink(scratch.path + "-shm")
+        try setAside(0..<300)
         if let step = steps.first {
             _ = try? Database(path: scratch.path, migrations: Array(Schema.migrations.prefix(step)))
         }
@@ -360,7 +349,7 @@ import Testing
         #expect(again.current.recovery.corruptRecovered == 1 && again.current.recovery.isSalvaging)
         try bringAllBack(again)
         let found = try rows(again)
-        #expect(found.map(\.location) == (0..<300).map { .sample($0) })
+        #expect(found.map(\.location) == samples(0..<300))
         #expect(found.first!.seq == 301)
         again.close()
         // And only once.
@@ -371,11 +360,7 @@ import Testing
 
     /// A disk that is full, say, refused the new queue once the damaged one was set aside.
     @Test func remembersTheCopyWhenItsReplacementFailedOnce() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<300)
-        outbox.close()
-        for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
-        unlink(scratch.path + "-shm")
+        try setAside(0..<300)
         _ = try Database(path: scratch.path, migrations: Schema.migrations)
         let queue = try QueueOpening(
             settings: OutboxSettings(path: scratch.path), endpoints: [.test()], newUUID: testUUID, lastSeq: 280,
@@ -384,19 +369,9 @@ import Testing
         #expect(queue.plan.parts == [SalvagePlan.Part(copy: 1, next: 0, through: 280)])
     }
 
-    @Test func neverLosesALogWhoseDatabaseWasCutOff() throws {
-        let image = try makeQueue()
-        CrashImage(database: [], log: image.log).write(to: scratch.path)
-        try Outbox.open(scratch).close()
-        #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
-    }
-
     /// A backup for another has no cursor of its own.
     @Test(.bug(id: 11)) func whatIsBroughtBackWaitsForAnEndpointThatHasASpare() throws {
-        var spare = EndpointSettings.test("spare")
-        spare.backupFor = "main"
-        let outbox = try Outbox.open(scratch, [.test(), spare])
-        try outbox.append(0..<100)
+        let outbox = try Outbox.open(scratch, [.test(), .spare], rows: 100)
         try spoilHeader(outbox)
         _ = try outbox.append(100..<101)
         try bringAllBack(outbox)
@@ -414,38 +389,28 @@ import Testing
         return settings
     }
 
-    /// Rows of another device wait for an operator, wherever they lie.
+    /// Rows of another device wait for an operator, wherever they lie. No order decides on half of them.
     @Test(.bug(id: 11)) func whatIsBroughtBackKeepsItsBinding() throws {
         let settings = try reboundAfterDamage(300)
         let outbox = try Outbox.open(scratch, [settings])
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].boundTo != nil)
+        _ = try outbox.commit(Commit())
+        let early = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
+        guard case .refused = early.orders.first else { return _ = Issue.record("\(early.orders)") }
         try bringAllBack(outbox)
         #expect(try outbox.form(9) == nil)
         outbox.close()
         let second = try Outbox.open(scratch, [settings])
         try second.append(300..<301)
         #expect(second.current.depths[0].waiting == 301)
-        let reply = try second.commit(Commit(orders: [.drop(endpoint: "main")]))
-        #expect(reply.depths[0].state == .active && reply.depths[0].waiting == 1)
-    }
-
-    /// Until all of it is there.
-    @Test(.bug(id: 11)) func noOrderDecidesOnHalfOfWhatIsBroughtBack() throws {
-        let settings = try reboundAfterDamage(300)
-        let outbox = try Outbox.open(scratch, [settings])
-        _ = try outbox.commit(Commit())
-        let early = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
-        guard case .refused = early.orders.first else { return #expect(Bool(false), "\(early.orders)") }
-        try bringAllBack(outbox)
-        let reply = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
-        #expect(reply.depths[0].waiting == 0 && reply.depths[0].finishedUnsent["dropped"] == 300)
+        let depth = try second.commit(Commit(orders: [.drop(endpoint: "main")])).depths[0]
+        #expect(depth.state == .active && depth.waiting == 1 && depth.finishedUnsent["dropped"] == 300)
     }
 
     /// Until all of it is there it is not known whether any of it is for this endpoint.
     @Test(.bug(id: 11)) func whoHadEverythingIsHeldOnlyWhileRowsComeBack() throws {
-        var settings = [EndpointSettings.test("a"), .test("b")]
-        let first = try Outbox.open(scratch, settings)
-        try first.append(0..<600)
+        var settings = EndpointSettings.both
+        let first = try Outbox.open(scratch, settings, rows: 600)
         try first.acknowledge(try #require(try first.form(600, endpoint: "b")))
         try spoilHeader(first)
         _ = try first.commit(Commit(parts: .init(tracker: [1])))
@@ -483,13 +448,11 @@ import Testing
 
     @Test(.bug(id: 11), arguments: [Int64.min, -1, 0, .max])
     func batchesThatCannotBeAreNotGoneBy(first: Int64) throws {
-        let before = try Outbox.open(scratch)
-        try before.append(0..<10)
+        let before = try Outbox.open(scratch, rows: 10)
         _ = try before.form(5)
         try spoilHeader(before)
         before.close()
-        try Connection(path: scratch.path, access: .readWrite)
-            .execute("UPDATE batch SET first = \(first), last = \(first)")
+        try scratch.execute("UPDATE batch SET first = \(first), last = \(first)")
         // That cannot be read from a copy in a sound way: all of it comes back, or what is behind the cursor.
         let next = try Outbox.open(scratch)
         try bringAllBack(next)
@@ -498,40 +461,30 @@ import Testing
 
     @Test(.bug(id: 11)) func noMorePagesAreFreeThanThereAre() throws {
         try Outbox.open(scratch).append(0..<10)
-        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        var image = CrashImage(of: scratch.path)
-        image.database.replaceSubrange(36..<40, with: [0x7F, 0, 0, 0])
-        image.write(to: scratch.path)
+        try spoil { bytes, _ in bytes.replaceSubrange(36..<40, with: [0x7F, 0, 0, 0]) }
         #expect(try Outbox.open(scratch).append(10..<11).bytes >= 0)
+    }
+
+    private func root(of table: String, _ connection: Connection) throws -> Int64 {
+        try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'")
     }
 
     /// Damages a leaf in the middle of a table.
     private func spoilPage(of table: String) throws {
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let size = Int(try connection.integer("PRAGMA page_size"))
-        let root = Int(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'"))
-        var image = CrashImage(of: scratch.path)
-        func integer(at place: Int, _ bytes: Int) -> Int {
-            image.database[(root - 1) * size + place..<(root - 1) * size + place + bytes].reduce(0) {
-                $0 << 8 | Int($1)
+        try spoil { bytes, connection in
+            let page = (Int(try root(of: table, connection)) - 1) * 512
+            func integer(at place: Int, _ count: Int) -> Int {
+                bytes[page + place..<page + place + count].reduce(0) { $0 << 8 | Int($1) }
             }
+            let cells = integer(at: 3, 2)
+            overwrite(Int64(integer(at: integer(at: 12 + cells / 2 * 2, 2), 4)), of: &bytes)
         }
-        let cells = integer(at: 3, 2)
-        let leaf = integer(at: integer(at: 12 + cells / 2 * 2, 2), 4)
-        for index in (leaf - 1) * size..<leaf * size { image.database[index] = 0xAA }
-        image.write(to: scratch.path)
     }
 
     /// Nothing waits in the table of older versions, and what is in segments comes back without it.
     @Test(.bug(id: 16)) func segmentsAreBroughtBackWithoutTheTableOfOlderRows() throws {
         _ = try makeQueue()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let root = Int(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'location'"))
-        var image = CrashImage(of: scratch.path)
-        for index in (root - 1) * 512..<root * 512 { image.database[index] = 0xAA }
-        image.write(to: scratch.path)
+        try spoil { overwrite(try root(of: "location", $1), of: &$0) }
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.recovery.corruptRecovered == 1 && outbox.parts.tracker == [1, 2, 3])
         try bringAllBack(outbox)
@@ -540,12 +493,11 @@ import Testing
 
     @Test func eachThingThatIsWrongHasALine() throws {
         _ = try makeQueue()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let page = Int(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'segment'"))
-        var image = CrashImage(of: scratch.path)
-        image.database.replaceSubrange((page - 1) * 512..<page * 512, with: [UInt8](repeating: 0, count: 512))
-        image.write(to: scratch.path)
+        var page: Int64 = 0
+        try spoil { bytes, connection in
+            page = try root(of: "segment", connection)
+            overwrite(page, of: &bytes)
+        }
         let problems = try OutboxReader(path: scratch.path).verify()
         #expect(problems.count > 5 && problems[0].hasPrefix("Page \(page): "), "\(problems)")
         #expect(problems.allSatisfy { !$0.contains("\n") })
@@ -569,7 +521,7 @@ import Testing
         }
         #expect(outbox.current.recovery.corruptRecovered == 1)
         try bringAllBack(outbox)
-        let numbers = try self.rows(outbox).map { Int($0.location.odometer) }
+        let numbers = try numbers(outbox)
         #expect(numbers.max() == 599 && Set(numbers).count == numbers.count)
         #expect(numbers.count >= 600 - Int(numbers[0]) - rows)
     }
@@ -580,29 +532,22 @@ import Testing
         for start in stride(from: 0, to: 640, by: 16) { try before.append(start..<start + 16) }
         try spoilHeader(before)
         before.close()
-        try Connection(path: scratch.path, access: .readWrite)
-            .execute("UPDATE segment SET data = zeroblob(8) WHERE last / 16 % 4 <> 3")
+        try scratch.execute("UPDATE segment SET data = zeroblob(8) WHERE last / 16 % 4 <> 3")
         let outbox = try Outbox.open(scratch)
         try bringAllBack(outbox)
-        #expect(try rows(outbox).map { Int($0.location.odometer) } == (0..<640).filter { $0 / 16 % 4 == 2 })
+        #expect(try numbers(outbox) == (0..<640).filter { $0 / 16 % 4 == 2 })
     }
 
     /// A file system that lost its end, or a copy that was broken off.
     @Test(.bug(id: 16), arguments: [1, 20]) func aFileThatWasCutShortGivesWhatIsLeft(pages: Int) throws {
-        _ = try makeQueue(3000)
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        // Not what it has in advance.
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let used = Int(try connection.integer("SELECT max(pageno) FROM dbstat WHERE name = 'segment'"))
-        let whole = try rows(of: scratch.path)
-        var image = CrashImage(of: scratch.path)
-        image.database.removeSubrange((used - pages) * 512..<image.database.count)
-        let cut = try Scratch()
-        image.write(to: cut.path)
-        let outbox = try Outbox.open(cut)
-        #expect(outbox.current.recovery.corruptRecovered == 1)
-        try bringAllBack(outbox)
-        let found = try rows(outbox).map { Int($0.location.odometer) }
+        _ = try makeQueue(isLarge: true)
+        let whole = try OutboxReader(path: scratch.path).oldest(100_000).map { Int($0.location.odometer) }
+        try spoil { bytes, connection in
+            // Not what it has in advance.
+            let used = Int(try connection.integer("SELECT max(pageno) FROM dbstat WHERE name = 'segment'"))
+            bytes.removeSubrange((used - pages) * 512..<bytes.count)
+        }
+        let found = try numbers(try recovered())
         #expect(found == found.sorted() && Set(found).isStrictSubset(of: whole))
         #expect(found.count > whole.count - (pages + 2) * SegmentCoding.rowsMax, "\(found.count) of \(whole.count)")
     }
@@ -610,39 +555,33 @@ import Testing
     /// The names of later tables are gone, those of earlier ones count.
     @Test(.bug(id: 16)) func aSchemaThatIsReadInPartGivesWhatItNames() throws {
         _ = try makeQueue()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let last = Int(
-            try connection.integer(
+        try spoil { bytes, connection in
+            let last = try connection.integer(
                 "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1"
-            ))
-        var image = CrashImage(of: scratch.path)
-        for index in (last - 1) * 512..<last * 512 { image.database[index] = 0xAA }
-        image.write(to: scratch.path)
+            )
+            overwrite(last, of: &bytes)
+        }
         #expect(try Outbox.open(scratch).parts.tracker == [1, 2, 3])
     }
 
     /// What comes back takes no more room than it did.
     @Test(.bug(id: 16)) func rowsThatAreBroughtBackBecomeSegments() throws {
-        _ = try makeQueue(3000)
-        let size = try Connection(path: scratch.path, access: .readOnly).integer(
-            "SELECT sum(length(data)) FROM segment")
-        var image = CrashImage(of: scratch.path)
-        for index in 68..<72 { image.database[index] = 0 }
-        image.write(to: scratch.path)
+        _ = try makeQueue(isLarge: true)
+        func size() throws -> Int64 {
+            try Connection(path: scratch.path, access: .readOnly).integer("SELECT sum(length(data)) FROM segment")
+        }
+        let before = try size()
+        try spoil { bytes, _ in bytes.replaceSubrange(68..<72, with: [0, 0, 0, 0]) }
         let outbox = try Outbox.open(scratch)
         try bringAllBack(outbox)
-        let after = try Connection(path: scratch.path, access: .readOnly).integer(
-            "SELECT sum(length(data)) FROM segment")
-        #expect(after < size * 5 / 4, "\(size) bytes became \(after)")
+        let after = try size()
+        #expect(after < before * 5 / 4, "\(before) bytes became \(after)")
     }
 
     /// It has no rows that could be held.
     @Test(.bug(id: 11)) func aSpareIsNotHeldForAnOldBinding() throws {
-        var spare = EndpointSettings.test("spare")
-        spare.backupFor = "main"
-        let before = try Outbox.open(scratch, [.test(), spare])
-        try before.append(0..<600)
+        var spare = EndpointSettings.spare
+        let before = try Outbox.open(scratch, [.test(), spare], rows: 600)
         try spoilHeader(before)
         _ = try before.commit(Commit(parts: .init(tracker: [1])))
         before.close()
@@ -654,31 +593,23 @@ import Testing
 
     /// The disk stored nothing that was accepted while it refused, and is damaged when it works again.
     @Test(.bug(id: 11)) func whatWasAcceptedWhileTheDiskRefusedIsNotBroughtBack() throws {
-        let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
-        try outbox.append(0..<100)
+        let outbox = try Outbox.open(scratch, rows: 100, worksWithoutDisk: true)
         try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
-        func inMemory(_ commit: Commit) throws -> CommitReply {
-            var commit = commit
-            commit.asksDisk = false
-            return try outbox.commit(commit)
-        }
-        let form = FormRequest(endpoint: "main", limit: 60, sentMs: nil)
-        let batch = try #require(try inMemory(Commit(forms: [form])).formed.first)
+        let batch = try #require(try outbox.keep(Commit(forms: [.of(60)])).formed.first)
         let answer = BatchAnswer(endpoint: "main", batchID: batch.id)
-        let next = try #require(try inMemory(Commit(answers: [answer], forms: [form])).formed.first)
+        let next = try #require(try outbox.keep(Commit(answers: [answer], forms: [.of(60)])).formed.first)
         #expect(next.rows.count == 40)
         try spoilHeader(outbox)
         let reply = try outbox.commit(Commit(parts: .init(tracker: [1])))
         #expect(reply.refusal == nil && reply.dissolved == [next.id])
         try bringAllBack(outbox)
-        #expect(try rows(outbox).map { Int($0.location.odometer) } == Array(60..<100))
+        #expect(try numbers(outbox) == Array(60..<100))
         #expect(outbox.current.depths[0].finishedUnsent == [:])
     }
 
     @Test(.bug(id: 11)) func whatTheCommitThatMeetsTheDamageAcceptsIsNotBroughtBack() throws {
-        let settings = [EndpointSettings.test("a"), .test("b")]
-        let outbox = try Outbox.open(scratch, settings)
-        try outbox.append(0..<100)
+        let settings = EndpointSettings.both
+        let outbox = try Outbox.open(scratch, settings, rows: 100)
         let batch = try #require(try outbox.form(60, endpoint: "a"))
         let other = try #require(try outbox.form(30, endpoint: "b"))
         try spoilHeader(outbox)
@@ -691,12 +622,10 @@ import Testing
 
     /// Rows are sent ahead of the cursor while others cannot be read: then they are in a batch as well.
     @Test(.bug(id: 11)) func whatIsInFlightAheadOfTheCursorComesBack() throws {
-        let before = try Outbox.open(scratch)
-        try before.append(0..<10)
+        let before = try Outbox.open(scratch, rows: 10)
         _ = try before.form(5)
         before.close()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 10)")
+        try scratch.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 10)")
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.depths[0].inFlight == 5)
         try spoilHeader(outbox)
@@ -711,9 +640,8 @@ import Testing
 
     /// The older half of a batch is on its way, and the other one was refused in part. The quarantine stays in the copy.
     @Test(.bug(id: 11)) func onlyWhatAnEndpointNeedsComesBack() throws {
-        let settings = [EndpointSettings.test("a"), .test("b")]
-        let outbox = try Outbox.open(scratch, settings)
-        try outbox.append(0..<100)
+        let settings = EndpointSettings.both
+        let outbox = try Outbox.open(scratch, settings, rows: 100)
         try outbox.acknowledge(try #require(try outbox.form(100, endpoint: "b")))
         try outbox.acknowledge(try #require(try outbox.form(20, endpoint: "a")), .split)
         let halves = outbox.inFlight()
@@ -728,34 +656,23 @@ import Testing
 
     /// An endpoint sends rows ahead of its cursor, and others are on their way.
     @Test(.bug(id: 11)) func whatWasSentAheadIsNotBroughtBack() throws {
-        let settings = [EndpointSettings.test("a"), .test("b")]
-        let before = try Outbox.open(scratch, settings)
-        try before.append(0..<100)
+        let settings = EndpointSettings.both
+        let before = try Outbox.open(scratch, settings, rows: 100)
         _ = try before.form(10, endpoint: "a")
         before.close()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("INSERT INTO ahead VALUES (1, 31, 50)")
-        let outbox = try Outbox.open(scratch, settings)
-        try spoilHeader(outbox)
-        outbox.close()
-        let next = try Outbox.open(scratch, settings)
-        try bringAllBack(next)
+        try scratch.execute("INSERT INTO ahead VALUES (1, 31, 50)")
+        let next = try spoiledAndRecovered(settings)
         #expect(next.current.depths.map(\.waiting) == [80, 100])
     }
 
     /// What was brought back once is noted row by row.
     @Test(.bug(id: 11)) func damageAfterDamageRepeatsNothing() throws {
-        let settings = [EndpointSettings.test("a"), .test("b")]
-        let first = try Outbox.open(scratch, settings)
-        try first.append(0..<100)
+        let settings = EndpointSettings.both
+        let first = try Outbox.open(scratch, settings, rows: 100)
         try first.acknowledge(try #require(try first.form(100, endpoint: "b")))
         first.close()
         for _ in 0..<2 {
-            let outbox = try Outbox.open(scratch, settings)
-            try spoilHeader(outbox)
-            outbox.close()
-            let next = try Outbox.open(scratch, settings)
-            try bringAllBack(next)
+            let next = try spoiledAndRecovered(settings)
             #expect(next.current.depths.map(\.waiting) == [100, 0])
             next.close()
         }
@@ -764,14 +681,12 @@ import Testing
     /// The damage is in the table of endpoints.
     @Test(.bug(id: 11)) func whatIsHeldStaysHeldWhateverIsDamaged() throws {
         var settings = EndpointSettings.test()
-        let before = try Outbox.open(scratch, [settings])
-        try before.append(0..<100)
-        before.close()
+        try Outbox.open(scratch, [settings], rows: 100).close()
         settings.device = "van-8"
         let outbox = try Outbox.open(scratch, [settings])
         #expect(outbox.current.depths[0].state == .rebind)
         outbox.failed(OutboxError(.io, path: "", message: ""))
-        try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE endpoint")
+        try scratch.execute("DROP TABLE endpoint")
         try outbox.append(100..<101)
         try bringAllBack(outbox)
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].waiting == 101)
@@ -787,33 +702,26 @@ import Testing
 
     /// The commit that brought rows back was stored, although the disk called it failed, and then refuses.
     @Test(.bug(id: 11)) func whatTheDiskDisownsIsBroughtBackOnce() throws {
-        let first = try Outbox.open(scratch)
-        try first.append(0..<600)
+        let first = try Outbox.open(scratch, rows: 600)
         try spoilHeader(first)
         #expect(try first.append(600..<601).recovery.salvaged == 250)
         first.close()
-        let before = CrashImage(of: scratch.path)
-        let second = try Outbox.open(scratch)
-        _ = try second.commit(Commit())
-        second.close()
-        let stored = CrashImage(of: scratch.path)
-        before.write(to: scratch.path)
-
+        let stored = try scratch.image(after: {
+            let second = try Outbox.open(scratch)
+            _ = try second.commit(Commit())
+            return second
+        })
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
         try outbox.beginInMemory(OutboxError(.io, path: "", message: "made up"))
-        var kept = Commit(rows: [NewRow(.sample(601))])
-        kept.asksDisk = false
-        _ = try outbox.commit(kept)
+        try outbox.keep(Commit(rows: [NewRow(.sample(601))]))
         stored.write(to: scratch.path)
         try bringAllBack(outbox)
-        let found = try rows(outbox).map { Int($0.location.odometer) }
-        #expect(found.sorted() == Array(0...601))
+        #expect(try numbers(outbox).sorted() == Array(0...601))
     }
 
     /// Another program has the copy open, or its sectors can be read a moment later.
     @Test(.bug(id: 11)) func aCopyThatCannotBeReadJustNowIsReadLater() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<600)
+        let outbox = try Outbox.open(scratch, rows: 600)
         try spoilHeader(outbox)
         #expect(try outbox.append(600..<601).recovery.salvaged == 250)
         outbox.salvaging.closeReader()
@@ -826,43 +734,50 @@ import Testing
         }
         for number in 602..<605 { try outbox.append(number..<number + 1) }
         try bringAllBack(outbox)
-        let found = try rows(outbox).map { Int($0.location.odometer) }
-        #expect(found.sorted() == Array(0..<605))
+        #expect(try numbers(outbox).sorted() == Array(0..<605))
     }
 
     /// The copy takes the room that its rows need.
     @Test(.bug(id: 11)) func aFullDiskDelaysWhatIsBroughtBack() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<20_000)
+        let outbox = try Outbox.open(scratch, rows: 6000)
         try spoilHeader(outbox)
-        try outbox.append(20_000..<20_001)
+        try outbox.append(6000..<6001)
         let database = try #require(outbox.database)
         try database.connection.execute("PRAGMA max_page_count = 1")
         for number in 0..<20 { _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(number)]))) }
         let recovery = outbox.current.recovery
-        #expect(recovery.isSalvaging && (250..<20_000).contains(recovery.salvaged), "\(recovery)")
+        #expect(recovery.isSalvaging && (250..<6000).contains(recovery.salvaged), "\(recovery)")
         try database.connection.execute("PRAGMA max_page_count = 100000")
         try bringAllBack(outbox)
-        #expect(try rows(outbox).count == 20_001)
+        #expect(try rows(outbox).count == 6001)
+    }
+
+    /// The next run meets the damage.
+    private func spoiledAndRecovered(_ endpoints: [EndpointSettings]) throws -> Outbox {
+        let outbox = try Outbox.open(scratch, endpoints)
+        try spoilHeader(outbox)
+        outbox.close()
+        let next = try Outbox.open(scratch, endpoints)
+        try bringAllBack(next)
+        return next
     }
 
     /// While it runs.
     private func spoilHeader(_ outbox: Outbox) throws {
         outbox.failed(OutboxError(.io, path: "", message: ""))
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute(
+        try scratch.execute(
             "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
     @Test func doesNotBringBackWhatAnEndpointHasAlready() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<100)
+        let outbox = try Outbox.open(scratch, rows: 100)
         try outbox.acknowledge(try #require(try outbox.form(60)))
         try spoilHeader(outbox)
         _ = try outbox.append(100..<101)
         try bringAllBack(outbox)
         let found = try rows(outbox)
-        #expect(found.map { Int($0.location.odometer) } == [100] + Array(60..<100))
+        let expected: [Int] = [100] + Array(60..<100)
+        #expect(found.map { Int($0.location.odometer) } == expected)
         #expect(outbox.current.recovery.inversions == 1)
         #expect(found.first!.seq == 101)
     }

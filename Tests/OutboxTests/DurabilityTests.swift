@@ -13,7 +13,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// The log is written front to back, so any part of a commit may be missing when the power goes.
-    @Test(arguments: [11, 12].map { UInt64($0) })
+    @Test(arguments: [11, 12] as [UInt64])
     func storesATornCommitWholeOrNotAtAll(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let cut = try Scratch()
@@ -29,13 +29,15 @@ import Testing
             guard before.database == after.database else { continue }
             let first = try #require(after.firstDifference(from: before))
             for end in [first, Int.random(in: first..<after.log.count, using: &generator), after.log.count] {
-                let torn = Array(after.log[..<end]) + before.log.dropFirst(end)
+                let torn = [UInt8](after.log[..<end]) + before.log.dropFirst(end)
                 CrashImage(database: after.database, log: torn).write(to: cut.path)
                 let found = try Outbox.open(cut)
                 let rows = found.current.rows
-                #expect(rows == last || rows == last + count, "seed \(seed)")
-                if end == after.log.count { #expect(rows == last + count, "seed \(seed)") }
-                #expect(found.current.lastSeq == Int64(rows))
+                let isWhole = rows == last + count && found.current.lastSeq == Int64(rows)
+                let isNothing = rows == last && found.current.lastSeq == Int64(rows)
+                if !isWhole, end == after.log.count || !isNothing {
+                    Issue.record("seed \(seed): \(rows) rows, \(end) of \(after.log.count) bytes")
+                }
                 found.close()
             }
         }
@@ -49,9 +51,9 @@ import Testing
         let writer = try OutboxWriter(try Outbox.open(scratch))
         var acknowledged: Int64 = 0
         var submitted = 0
-        for _ in 0..<40 {
+        for _ in 0..<25 {
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
-                let rows = (submitted..<submitted + 10).map { NewRow(.sample($0)) }
+                let rows = NewRow.samples(submitted..<submitted + 10)
                 submitted += 10
                 writer.submit(Commit(rows: rows)) { acknowledged = (try? $0.get().lastSeq) ?? acknowledged }
             }
@@ -64,11 +66,10 @@ import Testing
             guard Scratch.read(scratch.path + "-wal").starts(with: log.prefix(32)) else { continue }
             image.write(to: cut.path)
             let found = try Outbox.open(cut)
-            let rows = try #require(try found.inFlightOrAll())
-            #expect(rows.map(\.seq) == (0..<rows.count).map { Int64($0 + 1) }, "seed \(seed)")
-            #expect(rows.map(\.location) == rows.indices.map { Location.sample($0) }, "seed \(seed)")
-            #expect(Int64(rows.count) >= safe, "seed \(seed)")
-            #expect(rows.count % 10 == 0, "seed \(seed)")
+            let rows: [QueuedLocation] = try found.form(100_000)?.rows ?? []
+            let areRight = rows.indices.allSatisfy { rows[$0].seq == Int64($0 + 1) && rows[$0].location == .sample($0) }
+            #expect(
+                areRight && Int64(rows.count) >= safe && rows.count % 10 == 0, "seed \(seed): \(rows.count) of \(safe)")
             found.close()
         }
         writer.close()
@@ -76,35 +77,32 @@ import Testing
     }
 
     @Test func rollsBackAndGoesOnWhenTheDiskIsFull() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<10)
+        let outbox = try Outbox.open(scratch, rows: 10)
         let database = try #require(outbox.database)
         let pages = try database.connection.integer("PRAGMA page_count")
         try database.connection.execute("PRAGMA max_page_count = \(pages)")
-        let error = #expect(throws: OutboxError.self) { try outbox.append(10..<20_000) }
+        let error = #expect(throws: OutboxError.self) { try outbox.append(10..<10_000) }
         #expect(error?.cause == .full)
         #expect(outbox.current.rows == 10)
         try database.connection.execute("PRAGMA max_page_count = 1000000")
-        #expect(try outbox.append(10..<20_000).lastSeq == 20_000)
-        #expect(try outbox.form(2000)?.rows.map(\.location) == (0..<2000).map { .sample($0) })
+        #expect(try outbox.append(10..<10_000).lastSeq == 10_000)
+        #expect(try outbox.form(2000)?.rows.map(\.location) == samples(0..<2000))
     }
 
     @Test func opensTheFileAgainAfterAnInputOutputError() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<10)
+        let outbox = try Outbox.open(scratch, rows: 10)
         try breakDescriptors(of: scratch.path + "-wal")
         let error = #expect(throws: OutboxError.self) { try outbox.append(10..<20) }
         #expect(error?.cause == .io)
         #expect(try outbox.append(10..<25).lastSeq == 25)
-        #expect(try outbox.form(99)?.rows.map(\.location) == (0..<25).map { .sample($0) })
+        #expect(try outbox.form(99)?.rows.map(\.location) == samples(0..<25))
     }
 
     /// Pages that a flush failed to write look written, and are never written again unless they are changed.
     @Test func whatComesAfterAFailedFlushDoesNotRestOnIt() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<5)
+        let outbox = try Outbox.open(scratch, rows: 5)
         let onMedium = CrashImage(of: scratch.path)
-        let refused = Commit(rows: (5..<205).map { NewRow(.sample($0)) })
+        let refused = Commit(rows: NewRow.samples(5..<205))
         try outbox.beginInMemory(OutboxError(.io, path: "", message: ""), afterStoring: refused)
         let shown = CrashImage(of: scratch.path)
         try outbox.append(5..<205)
@@ -118,13 +116,12 @@ import Testing
             log: written.log.changed(since: shown.log, onto: onMedium.log)
         ).write(to: cut.path)
         let found = try Outbox.open(cut)
-        #expect(try found.form(999)?.rows.map(\.location) == (0..<210).map { .sample($0) })
+        #expect(try found.form(999)?.rows.map(\.location) == samples(0..<210))
     }
 
     /// A server that has stored a batch takes whatever comes under its id for a repeat.
     @Test func givesNoNumberTwiceWhenTheFileIsGoneAfterAFailure() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<5)
+        let outbox = try Outbox.open(scratch, rows: 5)
         let sent = try #require(try outbox.form(100))
         outbox.failed(OutboxError(.io, path: "", message: ""))
         for name in ["", "-wal", "-shm"] { unlink(scratch.path + name) }
@@ -144,21 +141,16 @@ import Testing
 
     @Test func refusesANewerSchemaWithoutTouchingIt() throws {
         try Outbox.open(scratch).close()
-        let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("PRAGMA user_version = 99; PRAGMA wal_checkpoint")
+        try scratch.execute("PRAGMA user_version = 99; PRAGMA wal_checkpoint")
         let before = CrashImage(of: scratch.path)
         let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
         #expect(error?.cause == .newerSchema(found: 99, known: Schema.migrations.count))
-        let after = CrashImage(of: scratch.path)
-        #expect(before.database == after.database)
-        #expect(before.log == after.log)
+        #expect(CrashImage(of: scratch.path) == before)
         #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
     }
 
     @Test func convertsAnOlderSchemaAndKeepsItsRows() throws {
-        let old = try Outbox.open(scratch)
-        try old.append(0..<3)
-        old.close()
+        try Outbox.open(scratch, rows: 3).close()
         let next = Schema.migrations + ["ALTER TABLE endpoint ADD COLUMN note TEXT; UPDATE endpoint SET note = 'new'"]
         // The step after it fails, as when the power goes there: the file stays at the version before.
         let broken = next + ["CREATE TABLE extra (id INTEGER PRIMARY KEY); UPDATE nowhere SET id = 1"]
@@ -172,7 +164,7 @@ import Testing
 
     @Test func refusesAFileThatIsNoQueue() throws {
         Scratch.write([], to: scratch.path)
-        try Connection(path: scratch.path, access: .readWrite).execute("CREATE TABLE theirs (a)")
+        try scratch.execute("CREATE TABLE theirs (a)")
         #expect(#expect(throws: OutboxError.self) { try Outbox.open(scratch) }?.cause == .foreign)
         #expect(Scratch.contents(of: scratch.directory).allSatisfy { !$0.contains("corrupt") })
     }
@@ -190,14 +182,11 @@ import Testing
         let outbox = try Outbox.open(scratch)
         let connection = try #require(outbox.database).connection
         #expect(try connection.text("PRAGMA journal_mode") == "wal")
-        #expect(try connection.integer("PRAGMA synchronous") == 2)
-        #expect(try connection.integer("PRAGMA page_size") == 512)
-        #expect(try connection.integer("PRAGMA wal_autocheckpoint") == 512)
-        #expect(try connection.integer("PRAGMA secure_delete") == 0)
+        let names = ["synchronous", "page_size", "wal_autocheckpoint", "secure_delete"]
+        #expect(try names.map { try connection.integer("PRAGMA \($0)") } == [2, 512, 512, 0])
         var info = stat()
         for name in ["", "-wal", "-shm", "-lock"] {
-            #expect(stat(scratch.path + name, &info) == 0)
-            #expect(info.st_mode & 0o077 == 0)
+            #expect(stat(scratch.path + name, &info) == 0 && info.st_mode & 0o077 == 0, "\(name)")
         }
     }
 
@@ -208,11 +197,17 @@ import Testing
         for round in 0..<300 {
             try outbox.append(round * 10..<round * 10 + 10)
             if let batch = try outbox.form(100) { try outbox.acknowledge(batch) }
-            largest = max(largest, Scratch.read(scratch.path + "-wal").count)
+            largest = max(largest, try size(of: "-wal"))
         }
         outbox.close()
         #expect(largest < 400_000)
-        #expect(Scratch.read(scratch.path + "-wal").count > 100_000)
+        #expect(try size(of: "-wal") > 100_000)
+    }
+
+    private func size(of part: String) throws -> Int {
+        var info = stat()
+        try #require(stat(scratch.path + part, &info) == 0)
+        return Int(info.st_size)
     }
 }
 
@@ -227,11 +222,5 @@ extension [UInt8] {
             }
         }
         return medium
-    }
-}
-
-extension Outbox {
-    fileprivate func inFlightOrAll() throws(OutboxError) -> [QueuedLocation]? {
-        try form(100_000)?.rows ?? []
     }
 }

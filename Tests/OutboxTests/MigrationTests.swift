@@ -22,10 +22,8 @@ import Testing
         #expect(batch.rows.map(\.seq) == [3, 4, 5])
         #expect(batch.sentMs == 1_700_000_000_000)
         let depth = outbox.current.depths[0]
-        #expect(depth.waiting == 4)
-        #expect(depth.inFlight == 3)
-        #expect(depth.ackedThrough == 2)
-        #expect(depth.acceptedBefore)
+        #expect(depth.waiting == 4 && depth.inFlight == 3)
+        #expect(depth.ackedThrough == 2 && depth.acceptedBefore)
         #expect(try outbox.acknowledge(batch).rows == 4)
         #expect(try outbox.form(9)?.id == "7f3a91c2-main-6-9")
         #expect(try outbox.append(9..<10).lastSeq == 10 + testLeap)

@@ -11,18 +11,16 @@ import Testing
 
     @Test(arguments: [true, false])
     func seesWhatWaits(besideARunningDaemon: Bool) throws {
-        let outbox = try Outbox.open(scratch, [.test(), .test("spare", required: false)])
-        try outbox.append(0..<10)
+        let outbox = try Outbox.open(scratch, [.test(), .test("spare", required: false)], rows: 10)
         let batch = try #require(try outbox.form(4))
         if !besideARunningDaemon { outbox.close() }
         let reader = try OutboxReader(path: scratch.path)
-        #expect(reader.name == "7f3a91c2")
-        #expect(try reader.rowCount() == 10)
+        #expect(try reader.name == "7f3a91c2" && reader.rowCount() == 10)
         #expect(try reader.oldest(3).map(\.seq) == [1, 2, 3])
         #expect(try reader.newest(2).map(\.seq) == [9, 10])
         #expect(try reader.newest(0).isEmpty)
         var place = QueuePlace()
-        #expect(try reader.next(&place, limit: 7).map(\.seq) == Array(1...7))
+        #expect(try reader.next(&place, limit: 7).map(\.seq) == [1, 2, 3, 4, 5, 6, 7])
         #expect(try reader.next(&place, limit: 2).map(\.seq) == [8, 9])
         #expect(try reader.next(&place, limit: 2).map(\.seq) == [10])
         #expect(try reader.next(&place, limit: 2).isEmpty && place.isLast && !reader.hasPassedDamage)
@@ -44,9 +42,8 @@ import Testing
         let outbox = try Outbox.open(scratch)
         for start in stride(from: 0, to: 50, by: 10) { try outbox.append(start..<start + 10) }
         outbox.close()
-        try Connection(path: scratch.path, access: .readWrite)
-            .execute("UPDATE segment SET data = zeroblob(8) WHERE last IN (20, 50)")
-        let expected = Array(Int64(1)...10) + Array(21...40)
+        try scratch.execute("UPDATE segment SET data = zeroblob(8) WHERE last IN (20, 50)")
+        let expected: [Int64] = Array(1...10) + Array(21...40)
         let reader = try OutboxReader(path: scratch.path)
         var place = QueuePlace()
         var found: [Int64] = []
@@ -88,14 +85,10 @@ import Testing
     }
 
     @Test func leavesAClosedQueueAsItIs() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<5)
-        outbox.close()
+        try Outbox.open(scratch, rows: 5).close()
         let before = CrashImage(of: scratch.path)
         _ = try OutboxReader(path: scratch.path).depths()
-        let after = CrashImage(of: scratch.path)
-        #expect(before.log == after.log)
-        #expect(before.database == after.database)
+        #expect(CrashImage(of: scratch.path) == before)
         #expect(try Outbox.open(scratch).current.rows == 5)
     }
 }

@@ -18,12 +18,8 @@ import Testing
                 answers.append((try? result.get().lastSeq) ?? -1)
             }
         }
-        while answers.count < 50 {
-            var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&ready, 1, 60_000) == 1)
-            writer.drain()
-        }
-        #expect(answers == (1...50).map { Int64($0) })
+        try writer.drain { answers.count == 50 }
+        #expect(answers == Array(1...50 as ClosedRange<Int64>))
     }
 
     @Test func carriesOutWhatWasSubmittedBeforeItCloses() throws {
@@ -65,11 +61,7 @@ import Testing
             }
         }
         next(1)
-        while done < 5 {
-            var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&ready, 1, 60_000) == 1)
-            writer.drain()
-        }
+        try writer.drain { done == 5 }
         #expect(done == 5)
     }
 }

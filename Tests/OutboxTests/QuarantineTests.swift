@@ -18,14 +18,7 @@ import Testing
         var settings = EndpointSettings.test()
         settings.assetID = "asset-1"
         let outbox = try Outbox.open(scratch, [settings])
-        var crossing = Location.sample(1, event: .geofence)
-        crossing.geofence = GeofenceCrossing(
-            id: "venue/f-1", name: "Depot", action: .enter, source: .beacon, serverID: "f-1")
-        crossing.geofence?.entryIsUnplaced = true
-        var trip = Location.sample(2, event: .trip)
-        trip.trip = TripSummary(
-            start: UTCTime(milliseconds: 1), startCoordinate: trip.coordinate, end: UTCTime(milliseconds: 2),
-            distance: 12.5, idle: 0.5, maxSpeed: nil)
+        let (crossing, trip) = (Location.awkward[0], Location.awkward[1])
         _ = try outbox.commit(Commit(rows: [NewRow(crossing, receivedMs: 7), NewRow(trip)]))
         let batch = try #require(try outbox.form(9))
         #expect(try outbox.acknowledge(batch, .refused(refusal)).rows == 0)
@@ -39,17 +32,14 @@ import Testing
     }
 
     @Test func givesUpTheOldestAboveTheCap() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<1005)
+        let outbox = try Outbox.open(scratch, rows: 1005)
         let reply = try outbox.acknowledge(try #require(try outbox.form(2000)), .refused(refusal))
-        #expect(reply.depths[0].quarantined == 1000)
-        #expect(reply.depths[0].finishedUnsent == ["overflow": 5])
+        #expect(reply.depths[0].quarantined == 1000 && reply.depths[0].finishedUnsent == ["overflow": 5])
         #expect(try records().first?.row.seq == 6)
     }
 
     @Test func sendsAgainBehindWhatWaits() throws {
-        let outbox = try Outbox.open(scratch, [.test(), .test("other")])
-        try outbox.append(0..<3)
+        let outbox = try Outbox.open(scratch, [.test(), .test("other")], rows: 3)
         let refused = try #require(try outbox.form(2))
         try outbox.acknowledge(refused, .refused(refusal))
         let reply = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: "main", ids: [])]))
@@ -80,15 +70,12 @@ import Testing
 
     @Test func marksTheExitWhoseEnterWasRefused() throws {
         let outbox = try Outbox.open(scratch)
-        func crossing(_ number: Int, _ action: GeofenceCrossing.Action) -> NewRow {
-            var location = Location.sample(number, event: .geofence)
-            location.geofence = GeofenceCrossing(id: "f-1", name: nil, action: action)
-            return NewRow(location)
-        }
-        _ = try outbox.commit(Commit(rows: [crossing(0, .enter)]))
+        _ = try outbox.commit(Commit(rows: [.crossing(0, "f-1", .enter)]))
         try outbox.acknowledge(try #require(try outbox.form(1)), .refused(refusal))
-        _ = try outbox.commit(
-            Commit(rows: [crossing(1, .exit), crossing(2, .enter), crossing(3, .exit), NewRow(.sample(4))]))
+        let rows: [NewRow] = [
+            .crossing(1, "f-1", .exit), .crossing(2, "f-1", .enter), .crossing(3, "f-1", .exit), NewRow(.sample(4)),
+        ]
+        _ = try outbox.commit(Commit(rows: rows))
         let batch = try #require(try outbox.form(9))
         #expect(batch.rows.map(\.location.reason) == ["pair broken", "displacement", "displacement", "displacement"])
         outbox.close()
@@ -104,8 +91,7 @@ import Testing
     }
 
     @Test func bindsWaitingRowsToTheNewAddress() throws {
-        let first = try Outbox.open(scratch)
-        try first.append(0..<3)
+        let first = try Outbox.open(scratch, rows: 3)
         let before = try #require(try first.form(2))
         first.close()
         let moved = EndpointSettings.test(baseURL: "http://elsewhere")
@@ -113,8 +99,7 @@ import Testing
         #expect(second.current.depths[0].boundTo == EndpointSettings.test().fingerprint)
         let reply = try second.commit(Commit(orders: [.bind(endpoint: "main")]))
         #expect(reply.orders == [.done(rows: 3, first: 1, last: 3)])
-        #expect(reply.depths[0].state == .active)
-        #expect(reply.depths[0].boundTo == nil)
+        #expect(reply.depths[0].state == .active && reply.depths[0].boundTo == nil)
         second.close()
         let third = try Outbox.open(scratch, [moved])
         #expect(third.current.depths[0].state == .active)
@@ -122,8 +107,7 @@ import Testing
     }
 
     @Test func dropsOnlyRowsOfTheOldBinding() throws {
-        let first = try Outbox.open(scratch)
-        try first.append(0..<3)
+        let first = try Outbox.open(scratch, rows: 3)
         _ = try first.form(2)
         first.close()
         let second = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
@@ -134,15 +118,11 @@ import Testing
         #expect(reply.orders.first == .done(rows: 3, first: 1, last: 3))
         #expect(reply.depths[0].finishedUnsent == ["dropped": 3])
         #expect(try third.form(9)?.rows.map(\.location) == [.sample(3), .sample(4)])
-        guard case .refused = reply.orders.last else {
-            Issue.record("dropped twice")
-            return
-        }
+        guard case .refused = reply.orders.last else { return _ = Issue.record("dropped twice") }
     }
 
     @Test func refusesToQuarantineWhatDoesNotFitAndWhatComesBehind() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<1001)
+        let outbox = try Outbox.open(scratch, rows: 1001)
         let reply = try outbox.commit(
             Commit(orders: [.quarantine(endpoint: "main", Refusal(reason: "rebound")), .clear(endpoint: "main")]))
         for result in reply.orders {
@@ -155,8 +135,7 @@ import Testing
     func treatsRowsOfATakenAssetByItsRule(rule: EndpointSettings.OnCollision) throws {
         var settings = EndpointSettings.test()
         settings.onCollision = rule
-        let outbox = try Outbox.open(scratch, [settings])
-        try outbox.append(0..<3)
+        let outbox = try Outbox.open(scratch, [settings], rows: 3)
         let batch = try #require(try outbox.form(2))
         let reply = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
         // The reply says to the sender that it was given up.
@@ -168,8 +147,7 @@ import Testing
     }
 
     @Test func doesNotTakeRefusalsForAnAcceptance() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<2)
+        let outbox = try Outbox.open(scratch, rows: 2)
         let batch = try #require(try outbox.form(9))
         #expect(try outbox.acknowledge(batch, .partly(refused: [1: refusal, 2: refusal], again: [])).rows == 0)
         #expect(outbox.current.depths[0].acceptedBefore == false)
@@ -179,11 +157,9 @@ import Testing
     @Test func quarantinesWhatAProfileRefusesWithoutSendingIt() throws {
         var settings = EndpointSettings.test()
         settings.profile.maxBytes = 10
-        let outbox = try Outbox.open(scratch, [settings])
-        try outbox.append(0..<3)
+        let outbox = try Outbox.open(scratch, [settings], rows: 3)
         #expect(try outbox.form(2) == nil)
-        #expect(outbox.current.depths[0].finishedUnsent == ["refused": 3])
-        #expect(outbox.current.depths[0].waiting == 0)
+        #expect(outbox.current.depths[0].finishedUnsent == ["refused": 3] && outbox.current.depths[0].waiting == 0)
         #expect(try records().map(\.refusal) == Array(repeating: Refusal(reason: "max_bytes"), count: 3))
         outbox.close()
         #expect(try Outbox.open(scratch).current.depths[0].waiting == 0)

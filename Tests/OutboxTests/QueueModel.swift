@@ -44,6 +44,7 @@ struct QueueModel {
 
         var isSpare: Bool { settings.backupFor != nil }
         var isHeld: Bool { fingerprint != settings.fingerprint }
+        var inFlight: Int { batches.reduce(0) { $0 + $1.rows.count } }
         var firstInFlight: Int64? { batches.filter { !$0.isRetry }.map { $0.rows[0] }.min() }
         var ackedThrough: Int64 { min(formed, firstInFlight.map { $0 - 1 } ?? formed) }
         /// To be sent again, and in no batch.
@@ -72,14 +73,19 @@ struct QueueModel {
     /// In no batch.
     func waiting(_ endpoint: Endpoint) -> [Int64] {
         if endpoint.isSpare { return [] }
-        return rows.filter {
-            $0.seq > endpoint.formed && ($0.location.published || endpoint.settings.feed == .engine)
-                && $0.seq <= endpoint.removedAt ?? .max && !endpoint.had.contains($0.seq)
-        }.map(\.seq)
+        let (first, last) = (endpoint.formed + 1, endpoint.removedAt ?? .max)
+        let takesAll = endpoint.settings.feed == .engine
+        var waiting: [Int64] = []
+        for index in rows.indices where rows[index].seq >= first && rows[index].seq <= last {
+            if takesAll || rows[index].location.published, !endpoint.had.contains(rows[index].seq) {
+                waiting.append(rows[index].seq)
+            }
+        }
+        return waiting
     }
 
-    func unsent(_ endpoint: Endpoint) -> [Int64] {
-        endpoint.batches.filter { !$0.isRetry }.flatMap(\.rows).sorted() + waiting(endpoint)
+    func unsent(_ endpoint: Endpoint, waiting: [Int64]? = nil) -> [Int64] {
+        endpoint.batches.filter { !$0.isRetry }.flatMap(\.rows).sorted() + (waiting ?? self.waiting(endpoint))
     }
 
     mutating func append(_ new: [NewRow]) {
@@ -161,8 +167,7 @@ struct QueueModel {
         }
         for rows in again where !rows.isEmpty {
             endpoints[index].batches.append(
-                Batch(
-                    rows: rows, feed: batch.feed, route: batch.route, isRetry: batch.isRetry, newest: batch.newest))
+                Batch(rows: rows, feed: batch.feed, route: batch.route, isRetry: batch.isRetry, newest: batch.newest))
         }
         endpoints[index].batches.sort { ($0.isRetry ? 1 : 0, $0.rows[0]) < ($1.isRetry ? 1 : 0, $1.rows[0]) }
         if batch.isRetry {

@@ -63,7 +63,7 @@ import Testing
         try outbox.acknowledge(formed)
         #expect(try outbox.append(5..<6).unstored == 1)
         let rest = try #require(try outbox.form(9))
-        #expect(rest.rows.map(\.location) == (2..<6).map { .sample($0) })
+        #expect(rest.rows.map(\.location) == samples(2..<6))
         try outbox.acknowledge(rest)
 
         try disk.mayBeWritten(true)
@@ -88,6 +88,6 @@ import Testing
         #expect(try outbox.append(5..<6).refusal?.cause == .locked(pid: getpid()))
         second.close()
         #expect(try outbox.append(6..<7).refusal == nil)
-        #expect(try outbox.form(9)?.rows.map(\.location) == (0..<7).map { .sample($0) })
+        #expect(try outbox.form(9)?.rows.map(\.location) == samples(0..<7))
     }
 }

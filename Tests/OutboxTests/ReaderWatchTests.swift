@@ -19,12 +19,8 @@ import Testing
 
     private func commit(_ numbers: Range<Int>, to writer: OutboxWriter) throws -> CommitReply {
         var result: Result<CommitReply, OutboxError>?
-        writer.submit(Commit(rows: numbers.map { NewRow(.sample($0)) })) { result = $0 }
-        while result == nil {
-            var wait = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&wait, 1, 60_000) == 1)
-            writer.drain()
-        }
+        writer.submit(Commit(rows: NewRow.samples(numbers))) { result = $0 }
+        try writer.drain { result != nil }
         return try #require(result).get()
     }
 

@@ -1,5 +1,5 @@
 import Delivery
-import Glibc
+import Foundation
 import Positioning
 import TestSupport
 import Testing
@@ -12,65 +12,46 @@ final class Scratch: Sendable {
 
     init() throws {
         // What is tested here is what was written, not what a disk does with it, and memory flushes at once.
-        directory = try makeTemporaryDirectory(in: access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
+        directory = try makeTemporaryDirectory()
     }
 
-    deinit { Self.remove(directory) }
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     var path: String { directory + "/outbox.db" }
 
-    private static func remove(_ directory: String) {
-        for name in contents(of: directory) { unlink(directory + "/" + name) }
-        rmdir(directory)
-    }
-
     static func contents(of directory: String) -> [String] {
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
-    static func read(_ path: String) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY)
-        guard descriptor >= 0 else { return [] }
-        defer { close(descriptor) }
-        var info = stat()
-        fstat(descriptor, &info)
-        var bytes = [UInt8](repeating: 0, count: Int(info.st_size))
-        var done = 0
-        while done < bytes.count {
-            let count = bytes.withUnsafeMutableBytes {
-                pread(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done))
-            }
-            if count <= 0 { break }
-            done += count
-        }
-        return Array(bytes.prefix(done))
+    static func read(_ path: String) -> [UInt8] { FileManager.default.contents(atPath: path).map { [UInt8]($0) } ?? [] }
+
+    static func write(_ bytes: [UInt8], to path: String) { try? Data(bytes).write(to: URL(fileURLWithPath: path)) }
+
+    /// Database and log are elsewhere for a while.
+    /// - Parameter isBlocked: a directory is in the place of the database, so that no other one can be made there.
+    func hide(isBlocked: Bool = false) {
+        for part in ["", "-wal"] { rename(path + part, path + "-hidden" + part) }
+        if isBlocked { mkdir(path, 0o700) }
     }
 
-    static func write(_ bytes: [UInt8], to path: String) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        defer { close(descriptor) }
-        var done = 0
-        while done < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                pwrite(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done))
-            }
-            if count <= 0 { break }
-            done += count
-        }
+    func show() {
+        rmdir(path)
+        for part in ["", "-wal"] { rename(path + "-hidden" + part, path + part) }
     }
+
+    /// - Returns: what the medium holds once this process has ended. The files hold what they did before.
+    func image(after process: () throws -> Outbox) throws -> CrashImage {
+        let before = CrashImage(of: path)
+        defer { before.write(to: path) }
+        try process().close()
+        return CrashImage(of: path)
+    }
+
+    func execute(_ sql: String) throws(OutboxError) { try Connection(path: path, access: .readWrite).execute(sql) }
 }
 
 /// What the medium held at one instant: database and log as they were, without the shared memory.
-struct CrashImage {
+struct CrashImage: Equatable {
     var database: [UInt8]
     var log: [UInt8]
 
@@ -126,6 +107,39 @@ extension Location {
     }
 }
 
+extension Location {
+    /// A crossing and a trip with all that rows can have, and characters that are no plain text.
+    static var awkward: [Location] {
+        var full = Location.sample(1, event: .geofence)
+        full.altitudeHAE = 73.7
+        full.hdop = 0.9
+        full.coordinate = Coordinate(latitudeE7: -337_654_321, longitudeE7: -1_800_000_000)
+        full.power.externalPower = false
+        full.geofence = GeofenceCrossing(
+            id: "venue/é/1", name: "Dépôt \"Nord\"", action: .dwell, source: .beacon, serverID: "é/1")
+        full.geofence?.entryIsUnplaced = true
+        var trip = Location.sample(2, trackable: "", event: .trip)
+        trip.reason = ""
+        trip.trip = TripSummary(
+            start: UTCTime(milliseconds: -5), startCoordinate: full.coordinate, end: UTCTime(milliseconds: 7),
+            distance: 15_230.4, idle: 61.25, maxSpeed: 33.33)
+        return [full, trip]
+    }
+}
+
+func samples(_ numbers: Range<Int>) -> [Location] { numbers.map { Location.sample($0) } }
+func samples(_ numbers: Int...) -> [Location] { numbers.map { Location.sample($0) } }
+
+extension NewRow {
+    static func samples(_ numbers: Range<Int>) -> [NewRow] { numbers.map { NewRow(Location.sample($0)) } }
+
+    static func crossing(_ number: Int, _ fence: String, _ action: GeofenceCrossing.Action) -> NewRow {
+        var location = Location.sample(number, event: .geofence)
+        location.geofence = GeofenceCrossing(id: fence, name: nil, action: action)
+        return NewRow(location)
+    }
+}
+
 extension Scratch {
     /// Removes rows behind the back of whoever has the queue.
     func removeRows(_ seqs: Set<Int64>) throws(OutboxError) {
@@ -141,6 +155,21 @@ extension EndpointSettings {
         EndpointSettings(
             name: name, baseURL: baseURL, device: "van-7", feed: feed, required: required, backfill: backfill)
     }
+
+    /// A backup for `main`.
+    static var spare: EndpointSettings {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        return spare
+    }
+
+    static var both: [EndpointSettings] { [.test("a"), .test("b")] }
+}
+
+extension FormRequest {
+    static func of(_ limit: Int, _ endpoint: String = "main", route: String? = nil) -> FormRequest {
+        FormRequest(endpoint: endpoint, route: route, limit: limit, sentMs: nil)
+    }
 }
 
 extension Outbox {
@@ -149,18 +178,40 @@ extension Outbox {
         _ = try commit(Commit(orders: [.forget(endpoint: name)]))
     }
 
+    /// - Parameter rows: recorded at once.
     static func open(
-        _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
+        _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], rows: Int = 0, maxRecords: Int? = nil,
+        maxAge: Duration? = .seconds(30 * 86_400), maxBytes: Int64? = 256 << 20,
+        onFull: OutboxSettings.OnFull = .dropOldest,
         bootID: String? = testBoot, random: [UInt8] = testUUID, worksWithoutDisk: Bool = false
     ) throws(OutboxError) -> Outbox {
-        try Outbox(
-            OutboxSettings(path: scratch.path, maxRecords: maxRecords), endpoints: endpoints, bootID: bootID,
-            newUUID: random, worksWithoutDisk: worksWithoutDisk)
+        let settings = OutboxSettings(
+            path: scratch.path, maxRecords: maxRecords, maxAge: maxAge, maxBytes: maxBytes, onFull: onFull)
+        let outbox = try Outbox(
+            settings, endpoints: endpoints, bootID: bootID, newUUID: random, worksWithoutDisk: worksWithoutDisk)
+        if rows > 0 { try outbox.append(0..<rows) }
+        return outbox
     }
 
     @discardableResult
     func append(_ numbers: Range<Int>) throws(OutboxError) -> CommitReply {
-        try commit(Commit(rows: numbers.map { NewRow(.sample($0)) }))
+        try commit(Commit(rows: NewRow.samples(numbers)))
+    }
+
+    /// Carries a commit out in memory.
+    @discardableResult
+    func keep(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        var commit = commit
+        commit.asksDisk = false
+        return try self.commit(commit)
+    }
+
+    /// A batch of the quarantine: of two rows that the server refused, and that an operator wants sent again.
+    func retried() throws -> Batch {
+        try append(0..<2)
+        try acknowledge(try #require(try form(2)), .refused(Refusal(reason: "bad")))
+        _ = try commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        return try #require(try form(2))
     }
 
     func form(_ limit: Int, endpoint: String = "main", sentMs: Int64? = nil) throws(OutboxError) -> Batch? {
@@ -173,6 +224,17 @@ extension Outbox {
     }
 }
 
+extension OutboxWriter {
+    /// Takes answers until there are enough.
+    func drain(until isDone: () -> Bool) throws {
+        while !isDone() {
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&ready, 1, 60_000) == 1)
+            drain()
+        }
+    }
+}
+
 /// Makes every descriptor of this file useless for writing, as a failing medium does.
 func breakDescriptors(of path: String) throws {
     let void = Glibc.open("/dev/null", O_RDONLY)
@@ -180,11 +242,9 @@ func breakDescriptors(of path: String) throws {
     var broken = 0
     for name in Scratch.contents(of: "/proc/self/fd") {
         guard let descriptor = Int32(name) else { continue }
-        var target = [UInt8](repeating: 0, count: 512)
-        let count = target.withUnsafeMutableBytes {
-            readlink("/proc/self/fd/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        guard (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) == path else {
+            continue
         }
-        guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
         dup2(void, descriptor)
         broken += 1
     }

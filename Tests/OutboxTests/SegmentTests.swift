@@ -32,7 +32,7 @@ import Testing
         #expect(MemoryLayout<StoredRow>.offset(of: \.values) == MemoryLayout<Int64>.size)
     }
 
-    @Test(arguments: testSeeds(1...20)) func whatIsWrittenIsReadBack(seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...8)) func whatIsWrittenIsReadBack(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var seq: Int64 = 0
         let rows = (0..<200).map { _ in
@@ -43,10 +43,10 @@ import Testing
         var rest = rows[...]
         while let first = rest.first {
             let (bytes, count) = SegmentCoding.encode(rest)
-            #expect(
-                (1...SegmentCoding.rowsMax).contains(count) && (count == 1 || bytes.count <= SegmentCoding.bytesMax))
+            let isShort = count == 1 || bytes.count <= SegmentCoding.bytesMax
             let read = bytes.withUnsafeBytes { SegmentCoding.decode($0, first: first.seq, rows: count) }
-            #expect(read?.map(values) == rest.prefix(count).map(values))
+            let isRight = read?.map(values) == rest.prefix(count).map(values)
+            #expect(isRight && isShort && (1...SegmentCoding.rowsMax).contains(count), "rows from \(first.seq)")
             rest = rest.dropFirst(count)
         }
     }
@@ -110,7 +110,7 @@ import Testing
             #expect(read(damaged) == nil, "byte \(index)")
         }
         // A damaged file, or one that was made on purpose: nothing traps, and no value is out of range.
-        for _ in 0..<20_000 {
+        for _ in 0..<8000 {
             let garbage = (0..<Int.random(in: 1...60, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator) & UInt8.random(in: 0...255, using: &generator)
             }
@@ -118,8 +118,8 @@ import Testing
             let first = Int64.random(in: 0...Ledger.highestSeq, using: &generator)
             let rows = read(SegmentCoding.checked(garbage, first: first), first: first, rows: count)
             for row in rows ?? [] {
-                #expect((first...Ledger.highestSeq).contains(row.seq))
-                #expect(values(row).dropFirst().allSatisfy { $0.map(Statement.range.contains) ?? true })
+                let areInRange = values(row).dropFirst().allSatisfy { $0.map(Statement.range.contains) ?? true }
+                if !areInRange || !(first...Ledger.highestSeq).contains(row.seq) { Issue.record("\(garbage)") }
             }
         }
         #expect(read(bytes, first: 2) == nil && read(bytes, rows: 4) == nil && read(bytes, rows: 6) == nil)
@@ -127,7 +127,7 @@ import Testing
     }
 
     /// Rows of an older queue, then segments, as one list.
-    @Test(arguments: testSeeds(1...20)) func behavesLikeAList(seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...8)) func behavesLikeAList(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         func number(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &generator) }
         var model: [StoredRow] = []
@@ -184,12 +184,17 @@ import Testing
             let range = RowRange(number(0...next), number(0...next), isPublishedOnly: number(0...1) == 0)
             let expected = model.filter(range.contains)
             let limit = Int(number(0...30))
-            #expect(try store.count(range) == expected.count)
-            #expect(try store.rows(range, limit: limit).map(values) == expected.prefix(limit).map(values))
-            #expect(try store.newest(range, limit: limit).map(values) == expected.reversed().prefix(limit).map(values))
             let place = Int(number(0...50))
-            #expect(try store.seq(at: place, of: range) == expected.dropFirst(place).first?.seq)
-            #expect(try store.first == model.first?.seq && store.last == model.last?.seq)
+            let (oldest, newest) = try (store.rows(range, limit: limit), store.newest(range, limit: limit))
+            #expect(oldest.map(values) == expected.prefix(limit).map(values))
+            #expect(newest.map(values) == expected.reversed().prefix(limit).map(values))
+            let found: [Int64?] = try [
+                store.seq(at: place, of: range), store.first, store.last, Int64(store.count(range)),
+            ]
+            let right: [Int64?] = [
+                expected.dropFirst(place).first?.seq, model.first?.seq, model.last?.seq, Int64(expected.count),
+            ]
+            #expect(found == right)
         }
     }
 
@@ -203,14 +208,18 @@ import Testing
         let rows = try OutboxReader(path: scratch.path).oldest(1000)
         let objects = try PublishedProgram.rows(of: "docs/queue.md", path: scratch.path)
         try #require(objects.count == rows.count && rows.count == 253)
-        for (object, row) in zip(objects, rows) {
-            #expect(object["seq"] as? Int64 == row.seq)
-            #expect(object["time_ms"] as? Int64 == row.location.time.milliseconds)
-            #expect(object["lat_e7"] as? Int64 == Int64(row.location.coordinate.latitudeE7))
-            #expect(object["altitude_cm"] as? Int64 == Int64((row.location.altitudeMSL! * 100).rounded()))
-            #expect(object["course_ddeg"] as? Int64 == Int64((row.location.course! * 10).rounded()))
-            #expect(object["trackable"] as? String == row.location.trackable)
-            #expect(object["reason"] as? String == row.location.reason && object["boot"] as? String == row.bootID)
-        }
+        let wrong = zip(objects, rows).filter { !isRow($0, $1) }
+        #expect(wrong.isEmpty)
+    }
+
+    private func isRow(_ object: [String: Any], _ row: QueuedLocation) -> Bool {
+        let location = row.location
+        guard object["seq"] as? Int64 == row.seq, object["time_ms"] as? Int64 == location.time.milliseconds,
+            object["lat_e7"] as? Int64 == Int64(location.coordinate.latitudeE7),
+            object["altitude_cm"] as? Int64 == location.altitudeMSL.map({ Int64(($0 * 100).rounded()) }),
+            object["course_ddeg"] as? Int64 == location.course.map({ Int64(($0 * 10).rounded()) })
+        else { return false }
+        return object["trackable"] as? String == location.trackable && object["boot"] as? String == row.bootID
+            && object["reason"] as? String == location.reason
     }
 }

@@ -37,11 +37,9 @@ import Testing
         #expect(try read("[\(region),\(region)]").count == 1)
         var named = BeaconMapping.accessoBeacons
         named.name = ["name"]
-        let names = ["a", "b"].map { #"{"proximityUUID":"\#(Self.uuid)","major":1,"name":"\#($0)"}"# }
-        #expect(
-            problems("[\(names.joined(separator: ","))]", named) == [
-                "[1]: found the id \"\(Self.uuid)/1\" again, expected an id that no other beacon region has"
-            ])
+        func withName(_ name: String) -> String { region.replacing("}", with: #","name":"\#(name)"}"#) }
+        let problem = #"[1]: found the id "\#(Self.uuid)/1" again, expected an id that no other beacon region has"#
+        #expect(problems("[\(withName("a")),\(withName("b"))]", named) == [problem])
     }
 
     @Test func pathsOfOnesOwn() throws {
@@ -62,49 +60,30 @@ import Testing
         #expect(regions.map(\.id) == ["\(Self.uuid)/1/2", "\(Self.uuid)/1", Self.uuid])
         #expect(regions.map(\.name) == ["north", nil, nil])
         #expect(problems("[]", mapping) == ["data.halls: found no array, expected one of beacon regions"])
-        #expect(
-            problems(#"{"data":{"halls":[{"beacon":["\#(Self.uuid)",null,2]}]}}"#, mapping) == [
-                "data.halls[0].beacon.2: found it without a major, expected both"
-            ])
+        let minorAlone = #"{"data":{"halls":[{"beacon":["\#(Self.uuid)",null,2]}]}}"#
+        let problem = "data.halls[0].beacon.2: found it without a major, expected both"
+        #expect(problems(minorAlone, mapping) == [problem])
     }
 
-    @Test(arguments: [
-        ("{}", "the reply: found no array, expected one of beacon regions"),
-        ("[1]", "[0]: found something else, expected an object"),
-        (
-            #"[{"major":1}]"#,
-            #"[0].proximityUUID: found no UUID, expected one such as "F7826DA6-4FA2-4E98-8024-BC5B71E0893E""#
-        ),
-        (
-            #"[{"proximityUUID":"F7826DA6-4FA2-4E98-8024-BC5B71E0893","major":1}]"#,
-            #"[0].proximityUUID: found no UUID, expected one such as "F7826DA6-4FA2-4E98-8024-BC5B71E0893E""#
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)"}]"#, "[0].major: found nothing, expected a whole number from 0 to 65535"
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)","major":1},{"proximityUUID":"\#(uuid)","major":65536}]"#,
-            "[1].major: found another value, expected a whole number from 0 to 65535"
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)","major":1.5}]"#,
-            "[0].major: found another value, expected a whole number from 0 to 65535"
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)","major":"1"}]"#,
-            "[0].major: found another value, expected a whole number from 0 to 65535"
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)","major":1},]"#,
-            "found no valid JSON at byte 68, expected JSON"
-        ),
-        (
-            #"[{"proximityUUID":"\#(uuid)","major":1,"major":2}]"#,
-            "found two members of one name, expected each once"
-        ),
-    ])
-    func oneMistakeRefusesTheWholeList(_ text: String, _ problem: String) {
-        #expect(problems(text) == [problem])
+    @Test func oneMistakeRefusesTheWholeList() {
+        let noUUID = #".proximityUUID: found no UUID, expected one such as "\#(Self.uuid)""#
+        let number = ".major: found another value, expected a whole number from 0 to 65535"
+        let good = #""proximityUUID":"\#(Self.uuid)","major":1"#
+        func of(_ major: String) -> String { #""proximityUUID":"\#(Self.uuid)","major":\#(major)"# }
+        let rows: [(text: String, problem: String)] = [
+            ("{}", "the reply: found no array, expected one of beacon regions"),
+            ("[1]", "[0]: found something else, expected an object"), (#"[{"major":1}]"#, "[0]" + noUUID),
+            (#"[{"proximityUUID":"\#(Self.uuid.dropLast())","major":1}]"#, "[0]" + noUUID),
+            (
+                #"[{"proximityUUID":"\#(Self.uuid)"}]"#,
+                "[0].major: found nothing, expected a whole number from 0 to 65535"
+            ),
+            ("[{\(good)},{\(of("65536"))}]", "[1]" + number), ("[{\(of("1.5"))}]", "[0]" + number),
+            ("[{\(of(#""1""#))}]", "[0]" + number),
+            ("[{\(good)},]", "found no valid JSON at byte 68, expected JSON"),
+            (#"[{\#(good),"major":2}]"#, "found two members of one name, expected each once"),
+        ]
+        for (text, problem) in rows { #expect(problems(text) == [problem], "\(text)") }
     }
 
     @Test func moreThanCanBeComparedAreRefused() throws {
@@ -119,33 +98,5 @@ import Testing
                 lines: ["found 57 beacon regions beside 200 others, expected at most 256 together"])
         ) { _ = try lists.received(read(list(57)), of: "venue") }
         #expect(try lists.received(read(list(56)), of: "venue") == ListChange(added: 56))
-    }
-
-    /// What a server takes away while the asset is inside is left, and what it gives is entered.
-    @Test func regionsComeAndGoWithLists() throws {
-        func region(_ major: Int) throws -> [BeaconRegion] {
-            try read(#"[{"proximityUUID":"\#(Self.uuid)","major":\#(major)}]"#)
-        }
-        var lists = JoinedLists(own: try region(1), sources: ["venue"])
-        _ = try lists.received(region(2), of: "venue")
-        var monitor = BeaconMonitor(lists.joined)
-        monitor.scanStarted(at: .zero)
-        func sight(_ major: UInt16, at second: Int) -> [BeaconMonitor.Event] {
-            let beacon = Beacon(uuid: ProximityUUID(Self.uuid)!, major: major, minor: 1)
-            return monitor.sighted(
-                BeaconAdvertisement(beacon: beacon, measuredPower: -59), rssi: -70,
-                at: EventTime.zero + .seconds(second))
-        }
-        _ = sight(1, at: 1) + sight(2, at: 1)
-        #expect(sight(1, at: 2).contains(.entered(try region(1)[0])))
-        #expect(sight(2, at: 2).contains(.entered(try region(2)[0])))
-        _ = try lists.received(region(3), of: "venue")
-        #expect(
-            monitor.regionsChanged(lists.joined, at: EventTime.zero + .seconds(3)) == [
-                .left(try region(2)[0], isRemoved: true)
-            ])
-        #expect(monitor.inside.map(\.major) == [1] && sight(2, at: 4).isEmpty)
-        _ = sight(3, at: 5)
-        #expect(sight(3, at: 6).contains(.entered(try region(3)[0])))
     }
 }

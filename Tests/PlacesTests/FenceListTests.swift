@@ -55,60 +55,53 @@ import Tracking
         #expect(problems(venue(#"{"id":"f-1","radius":375,"center":{"lat":52.52,"lon":13.405}},"#)).count == 1)
     }
 
-    @Test(arguments: [
-        (
-            #""radius":0,"center":{"lat":52,"lon":13}"#,
-            "radius: found a radius of 0.0 m, expected a radius from 10 m to 1000 km"
-        ),
-        (
-            #""radius":-5,"center":{"lat":52,"lon":13}"#,
-            "radius: found a radius of -5.0 m, expected a radius from 10 m to 1000 km"
-        ),
-        (
-            #""radius":"wide","center":{"lat":52,"lon":13}"#,
-            "radius: found another radius, expected a distance such as \"50m\" (units m, km; a bare number is metres)"
-        ),
-        (#""center":{"lat":52,"lon":13}"#, "radius: found nothing, expected metres from 10 to 1000000"),
-        (#""radius":50,"center":{"lat":90.01,"lon":13}"#, "center.lat: found 90.01, expected degrees from -90 to 90"),
-        (#""radius":50,"center":{"lat":52,"lon":-181}"#, "center.lon: found -181, expected degrees from -180 to 180"),
-        (
-            #""radius":50,"center":{"lat":"52","lon":13}"#,
-            "center.lat: found no number, expected degrees from -90 to 90"
-        ),
-        (#""radius":50"#, "center.lat: found no number, expected degrees from -90 to 90"),
-        (#""radius":50,"center":null"#, "center.lat: found no number, expected degrees from -90 to 90"),
-        (#""name":7,"radius":50,"center":{"lat":52,"lon":13}"#, "name: found no text, expected a name"),
-        (
-            #""name":"a\u0007","radius":50,"center":{"lat":52,"lon":13}"#,
-            ": found a name with control characters, expected plain text"
-        ),
-    ])
-    func onePlaceThatIsWrongRefusesAll(_ members: String, _ problem: String) {
-        let good = #"{"id":"a","radius":50,"center":{"lat":52,"lon":13}}"#
-        let text = venue("\(good),\(good.replacing("\"a\"", with: "\"b\"")),{\"id\":\"c\",\(members)}")
-        let path = problem.hasPrefix(":") ? "geofences[2]" : "geofences[2]."
-        #expect(problems(text) == [path + problem])
+    @Test func onePlaceThatIsWrongRefusesAll() {
+        let (metres, latitude) = ("expected a radius from 10 m to 1000 km", "expected degrees from -90 to 90")
+        let (at, noLatitude) = (#","center":{"lat":52,"lon":13}"#, ".center.lat: found no number, \(latitude)")
+        let rows: [(members: String, problem: String)] = [
+            (#""radius":0"# + at, ".radius: found a radius of 0.0 m, \(metres)"),
+            (#""radius":-5"# + at, ".radius: found a radius of -5.0 m, \(metres)"),
+            (
+                #""radius":"wide""# + at,
+                #".radius: found another radius, expected a distance such as "50m" (units m, km; a bare number is metres)"#
+            ),
+            (#""x":1"# + at, ".radius: found nothing, expected metres from 10 to 1000000"),
+            (#""radius":50,"center":{"lat":90.01,"lon":13}"#, ".center.lat: found 90.01, \(latitude)"),
+            (
+                #""radius":50,"center":{"lat":52,"lon":-181}"#,
+                ".center.lon: found -181, expected degrees from -180 to 180"
+            ),
+            (#""radius":50,"center":{"lat":"52","lon":13}"#, noLatitude), (#""radius":50"#, noLatitude),
+            (#""radius":50,"center":null"#, noLatitude),
+            (#""name":7,"radius":50"# + at, ".name: found no text, expected a name"),
+            (
+                #""name":"a\u0007","radius":50"# + at, ": found a name with control characters, expected plain text"
+            ),
+        ]
+        let good = #"{"id":"a","radius":50\#(at)}"#
+        for (members, problem) in rows {
+            let text = venue(#"\#(good),\#(good.replacing(#""a""#, with: #""b""#)),{"id":"c",\#(members)}"#)
+            #expect(problems(text) == ["geofences[2]" + problem], "\(members)")
+        }
     }
 
     @Test func whatIsNoListIsNamed() {
-        #expect(problems("") == ["found no valid JSON at byte 0, expected JSON"])
-        #expect(problems("{}") == ["geofences: found no array, expected one of fences"])
-        #expect(problems(#"{"geofences":{}}"#) == ["geofences: found no array, expected one of fences"])
-        #expect(problems("[]") == ["geofences: found no array, expected one of fences"])
-        #expect(problems(venue("7")) == ["geofences[0]: found something else, expected an object"])
-        #expect(
-            problems(venue(#"{"radius":50}"#)) == ["geofences[0].id: found no id, expected a text or a whole number"])
-        #expect(problems(#"{"geofences":[],"geofences":[]}"#) == ["found two members of one name, expected each once"])
+        let noArray = "geofences: found no array, expected one of fences"
+        let rows: [(text: String, problem: String)] = [
+            ("", "found no valid JSON at byte 0, expected JSON"), ("{}", noArray), (#"{"geofences":{}}"#, noArray),
+            ("[]", noArray), (venue("7"), "geofences[0]: found something else, expected an object"),
+            (venue(#"{"radius":50}"#), "geofences[0].id: found no id, expected a text or a whole number"),
+            (#"{"geofences":[],"geofences":[]}"#, "found two members of one name, expected each once"),
+        ]
+        for (text, problem) in rows { #expect(problems(text) == [problem], "\(text)") }
         #expect(problems(venue("1,2,3")).count == 3)
         #expect(ListProblems(lines: ["a", "b", "c"]).description == "a (and 2 more)")
     }
 
     @Test func anIDIsThatOfOneFence() {
         let fence = #"{"id":"a","radius":50,"center":{"lat":52,"lon":13}}"#
-        #expect(
-            problems(venue("\(fence),\(fence)")) == [
-                #"geofences[1]: found the id "a" again, expected an id that no other geofence has"#
-            ])
+        let problem = #"geofences[1]: found the id "a" again, expected an id that no other geofence has"#
+        #expect(problems(venue("\(fence),\(fence)")) == [problem])
     }
 
     @Test func aListHasBounds() throws {
@@ -149,21 +142,23 @@ import Tracking
             """, .mapping(mapping))
         var circle = fence("a", "A", .circle(centre: place(52.5, 13.4), radius: 50))
         circle.dwell = .seconds(90)
-        #expect(
-            fences == [circle, fence("b", nil, .polygon([place(52.5, 13.4), place(52.5, 13.5), place(52.6, 13.5)]))])
-        func wrong(_ members: String) -> [String] {
-            problems(#"[{"meta":{"key":"a"},\#(members)}]"#, .mapping(mapping))
-        }
-        #expect(wrong(#""x":1"#) == ["[0].r: found nothing, expected a radius or corners"])
-        #expect(
-            wrong(#""shape":[[52.5,13.4],[152.5,13.5]]"#) == [
+        let corners = [place(52.5, 13.4), place(52.5, 13.5), place(52.6, 13.5)]
+        #expect(fences == [circle, fence("b", nil, .polygon(corners))])
+        let wrong: [(members: String, problem: String)] = [
+            (#""x":1"#, "[0].r: found nothing, expected a radius or corners"),
+            (
+                #""shape":[[52.5,13.4],[152.5,13.5]]"#,
                 "[0].shape[1]: found no corner, expected degrees, latitude first"
-            ])
-        #expect(wrong(#""shape":[[1,1],[2,2]]"#).first?.hasPrefix("[0].shape: found 2 distinct points") == true)
-        #expect(
-            wrong(#""r":50,"at":[0,0],"stay":0"#) == [
+            ), (#""shape":[[1,1],[2,2]]"#, "[0].shape: found 2 distinct points"),
+            (
+                #""r":50,"at":[0,0],"stay":0"#,
                 "[0].stay: found a dwell of 0 s, expected a duration from 1s to 30d"
-            ])
+            ),
+        ]
+        for (members, problem) in wrong {
+            let found = problems(#"[{"meta":{"key":"a"},\#(members)}]"#, .mapping(mapping))
+            #expect(found.count == 1 && found[0].hasPrefix(problem), "\(found)")
+        }
     }
 
     @Test func nothingThatIsReadTraps() {

@@ -54,22 +54,23 @@ import Testing
         #expect("{\"a\":\"\u{9b}2J\u{202e}\u{e0041}\"}".visibleJSON == #"{"a":"\u009b2J\u202e\udb40\udc41"}"#)
     }
 
-    @Test(arguments: testSeeds(1...8)) func isSafeAndShortWhateverCame(_ seed: UInt64) {
+    @Test(arguments: testSeeds(1...4)) func isSafeAndShortWhateverCame(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        for _ in 0..<2000 {
-            var bytes = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+        for _ in 0..<1000 {
+            var bytes: [UInt8] = (0..<Int.random(in: 0...60, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
             }
             if Bool.random(using: &random) { bytes += "\u{202e}\u{9b}🚐ä".utf8 }
             let text = String(decoding: bytes, as: UTF8.self)
             let limit = Int.random(in: 3...70, using: &random)
             let shown = text.visible(bytesMax: limit)
-            #expect(shown.utf8.count <= limit)
-            #expect(
-                !shown.unicodeScalars.contains {
-                    $0.value < 0x20 || (0x7F...0x9F).contains($0.value) || $0 == "\u{202e}"
-                })
-            #expect(shown.visible(bytesMax: limit) == shown)
+            let isSafe = shown.unicodeScalars.allSatisfy {
+                $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) && $0 != "\u{202e}"
+            }
+            guard isSafe, shown.utf8.count <= limit, shown.visible(bytesMax: limit) == shown else {
+                Issue.record("seed \(seed): \(bytes) in \(limit) bytes gives \(Array(shown.utf8))")
+                return
+            }
         }
     }
 }

@@ -46,31 +46,30 @@ import Testing
     }
 
     @Test mutating func readWhatTheyAskFor() {
-        func task(_ outcome: RemoteCommands.Outcome) -> RemoteCommand.Task? {
-            if case .run(let command) = outcome { command.task } else { nil }
+        let rows: [(rest: String, task: RemoteCommand.Task)] = [
+            (#""do":"boost""#, .boost(.seconds(3600))), (#""do":"boost","for":"10m""#, .boost(.seconds(600))),
+            (#""do":"boost","for":60"#, .boost(.seconds(60))), (#""do":"pace","moving":true"#, .pace(isMoving: true)),
+            (#""do":"pace""#, .pace(isMoving: nil)), (#""do":"status""#, .status),
+        ]
+        for (number, row) in rows.enumerated() {
+            var read: RemoteCommand.Task?
+            if case .run(let command) = receive(text("\(number)", row.rest)) { read = command.task }
+            #expect(read == row.task, "\(row.rest)")
         }
-        #expect(task(receive(text("1", #""do":"boost""#))) == .boost(.seconds(3600)))
-        #expect(task(receive(text("2", #""do":"boost","for":"10m""#))) == .boost(.seconds(600)))
-        #expect(task(receive(text("3", #""do":"boost","for":60"#))) == .boost(.seconds(60)))
-        #expect(task(receive(text("4", #""do":"pace","moving":true"#))) == .pace(isMoving: true))
-        #expect(task(receive(text("5", #""do":"pace""#))) == .pace(isMoving: nil))
-        #expect(task(receive(text("6", #""do":"status""#))) == .status)
     }
 
-    @Test(arguments: [
-        (#"{"do":"locate"}"#, "ignored"), (#"no"#, "ignored"), (#"{"id":"","do":"locate"}"#, "ignored"),
-        (#"{"id":"a","do":"locate"}"#, "bad-request"),
-        (#"{"id":"a","do":"shell","expires":"2026-11-26T12:00:30Z"}"#, "bad-request"),
-        (#"{"id":"a","do":"locate","expires":"2026-11-26T12:00:30Z","run":"x"}"#, "bad-request"),
-        (#"{"id":"a","do":"boost","for":"2h","expires":"2026-11-26T12:00:30Z"}"#, "bad-request"),
-        (#"{"id":"a","do":"flush","expires":"2026-11-26T12:00:30Z"}"#, "not-allowed"),
-        (#"{"id":"a","do":"locate","expires":"2026-11-26T11:59:59Z"}"#, "expired"),
-        (#"{"id":"a","do":"locate","expires":"2026-11-26T12:01:01Z"}"#, "expired"),
-        (#"{"id":"a","do":"locate","expires":"2026-11-26T12:01:00Z"}"#, "run"),
-        (#"{"id":"a","do":"locate","device":"van-8","expires":"2026-11-26T12:00:30Z"}"#, "device"),
-    ])
-    mutating func areRefusedWithACode(_ text: String, _ code: String) {
-        #expect(self.code(receive(text)) == code)
+    @Test mutating func areRefusedWithACode() {
+        let rows: [(text: String, code: String)] = [
+            (#"{"do":"locate"}"#, "ignored"), (#"no"#, "ignored"), (#"{"id":"","do":"locate"}"#, "ignored"),
+            (#"{"id":"a","do":"locate"}"#, "bad-request"), (text("b", #""do":"shell""#), "bad-request"),
+            (text("c", #""do":"locate","run":"x""#), "bad-request"),
+            (text("d", #""do":"boost","for":"2h""#), "bad-request"),
+            (text("e", #""do":"flush""#), "not-allowed"), (text("f", expires: -1), "expired"),
+            (text("g", expires: 61), "expired"),
+            (#"{"id":"h","do":"locate","expires":"2026-11-26T12:01:00Z"}"#, "run"),
+            (text("i", #""do":"locate","device":"van-8""#), "device"),
+        ]
+        for (text, expected) in rows { #expect(code(receive(text)) == expected, "\(text)") }
     }
 
     @Test mutating func areRefusedWhereTheyWouldComeAgain() {

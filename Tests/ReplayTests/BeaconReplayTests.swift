@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import EventLoop
 import Foundation
 import TestSupport
@@ -9,9 +10,9 @@ import Testing
 /// `waypost replay --beacons`.
 @Suite struct BeaconReplayTests {
     private static let folder = BuiltProducts.repository.appendingPathComponent("fixtures/beacons")
-    private let log = Golden(name: "demo-city-drive", form: .replay).log
-    private let sightings = folder.appendingPathComponent("demo-city-drive.jsonl").path
-    private let regions = """
+    private static let log = Golden(name: "demo-city-drive", form: .replay).log
+    private static let sightings = folder.appendingPathComponent("demo-city-drive.jsonl").path
+    private static let regions = """
         [beacons]
         [[beacons.regions]]
         uuid = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
@@ -23,18 +24,24 @@ import Testing
 
         """
 
-    private func replayed(
+    typealias Output = (text: String, notices: [String])
+
+    private static func replayed(
         _ beacons: String?, _ format: ReplayLog.Format = .jsonl, more: String = ""
-    ) throws -> (text: String, notices: [String]) {
+    ) throws -> Output {
         var notices: [String] = []
         let text = try printed { descriptor in
             let log = ReplayLog(try loaded(smallest + upload + regions + more))
             notices = try log.run(
-                logs: [self.log], beacons: beacons.map { try BeaconLog(path: $0) }, format: format, to: descriptor
+                logs: [Self.log], beacons: beacons.map { try BeaconLog(path: $0) }, format: format, to: descriptor
             ).map(\.description)
         }
         return (text, notices)
     }
+
+    private static let story = Result { try replayed(sightings, .text) }
+    private static let lines = Result { try replayed(sightings) }
+    private static let withoutBeacons = Result { try replayed(nil).text }
 
     private func crossings(_ text: String) -> [Substring] {
         text.split(separator: "\n").filter { $0.contains("\"BEACON\"") }
@@ -42,31 +49,31 @@ import Testing
 
     @Test(arguments: [(ReplayLog.Format.text, "replay.txt"), (.jsonl, "replay.expected")])
     func printsWhatWasReviewed(_ format: ReplayLog.Format, _ name: String) throws {
-        let (text, notices) = try replayed(sightings, format)
+        let (text, notices) = try (format == .text ? Self.story : Self.lines).get()
         let file = Self.folder.appendingPathComponent("demo-city-drive.\(name)")
         if ProcessInfo.processInfo.environment["WAYPOST_EXPECTED"] == "write" { try Data(text.utf8).write(to: file) }
         #expect(try text == String(contentsOf: file, encoding: .utf8), "if it is meant: make expected")
-        #expect(notices == ["\(sightings):86: 16 sightings before or after the log, passed over"])
+        #expect(notices == ["\(Self.sightings):86: 16 sightings before or after the log, passed over"])
     }
 
     /// What beacons add is all that is different.
     @Test func theDriveIsTheSame() throws {
-        let with = try replayed(sightings, .text).text.split(separator: "\n")
-        let without = try replayed(nil, .text).text.split(separator: "\n")
+        let with = try Self.story.get().text.split(separator: "\n")
+        let without = try Self.replayed(nil, .text).text.split(separator: "\n")
         let words = ["  region ", "  beacon "]
         func trips(_ lines: [Substring]) -> [Substring] {
             lines.filter { line in line.hasPrefix("2026") && !words.contains { line.contains($0) } }
                 .map { $0.prefix(60) }
         }
         #expect(trips(with) == trips(without) && with.count > without.count)
-        #expect(crossings(try replayed(nil).text).isEmpty)
+        #expect(crossings(try Self.withoutBeacons.get()).isEmpty)
     }
 
     @Test func secondsOfTheLogAreAnotherWayToWriteTheTime() throws {
         let folder = try TemporaryDirectory()
         let start = 1_772_434_800_000
         var lines = ""
-        for line in try String(contentsOfFile: sightings, encoding: .utf8).split(separator: "\n") {
+        for line in try String(contentsOfFile: Self.sightings, encoding: .utf8).split(separator: "\n") {
             let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
             let text = try #require(object["time"] as? String)
             let time = try #require(utc(text))
@@ -76,8 +83,8 @@ import Testing
             lines += String(decoding: try JSONSerialization.data(withJSONObject: other), as: UTF8.self) + "\n"
         }
         try folder.write("seconds.jsonl", lines)
-        let all = crossings(try replayed(sightings).text)
-        let seconds = crossings(try replayed("\(folder.path)/seconds.jsonl").text)
+        let all = crossings(try Self.lines.get().text)
+        let seconds = crossings(try Self.replayed("\(folder.path)/seconds.jsonl").text)
         // Those before the first fix have no such time.
         #expect(seconds.suffix(6) == all.suffix(6) && seconds.count == all.count)
         #expect(seconds[0].contains("\"time_ms\"") && !all[0].contains("\"time_ms\""))
@@ -92,13 +99,13 @@ import Testing
     /// Outside of the hours the daemon does not scan; what others heard has no place then.
     @Test func theHoursOfTheLogDecide() throws {
         let hours = "[schedule]\ntrack = \"mon 07:05-07:18\"\ntimezone = \"UTC\"\n"
-        let lines = crossings(try replayed(sightings, more: hours).text)
+        let lines = crossings(try Self.replayed(Self.sightings, more: hours).text)
         #expect(lines.contains { $0.contains("\"time_ms\":17724355") })
         let entries = lines.filter { $0.contains("\"enter\"") && $0.contains("depot") }
         #expect(!entries.isEmpty && entries.allSatisfy { !$0.contains("latitude") })
     }
 
-    @Test(arguments: [
+    static let wrongLines: [(String, String)] = [
         ("x", "expected a JSON object such as {\"time\":\"2026-03-02T07:00:00Z\",\"uuid\":…}"),
         ("[]", "expected a JSON object such as {\"time\":\"2026-03-02T07:00:00Z\",\"uuid\":…}"),
         (
@@ -132,7 +139,9 @@ import Testing
             "{\"time\":\"2026-03-02T07:00:00Z\",\"uuid\":\"U\",\"major\":1,\"minor\":1}",
             "time: expected one that is not before that of the line above, and of the same kind"
         ),
-    ])
+    ]
+
+    @Test(arguments: wrongLines)
     func aWrongLineIsNamed(_ line: String, _ words: String) throws {
         let folder = try TemporaryDirectory()
         let uuid = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
@@ -159,8 +168,8 @@ import Testing
         try folder.write(
             "far",
             "{\"time\":\"1970-01-01T00:00:01Z\",\"uuid\":\"F7826DA64FA24E988024BC5B71E0893E\",\"major\":1,\"minor\":1}")
-        let (text, notices) = try replayed("\(folder.path)/far")
-        #expect(try text == replayed(nil).text)
+        let (text, notices) = try Self.replayed("\(folder.path)/far")
+        #expect(try text == Self.withoutBeacons.get())
         #expect(notices == ["\(folder.path)/far:1: 1 sighting before or after the log, passed over"])
     }
 }

@@ -42,7 +42,6 @@ import Tracking
     func piecesOfAnyLengthGiveTheSameDecisions(log: String, pieces: [Int]) throws {
         let path = Golden(name: log, form: .replay).log
         let whole = try replayed(path)
-        #expect(try replayed(path) == whole)
         for piece in pieces { #expect(try played(path, inPiecesOf: piece) == whole, "pieces of \(piece)") }
     }
 
@@ -57,7 +56,7 @@ import Tracking
     private func played(_ path: String, inPiecesOf length: Int) throws -> String {
         var bytes: [UInt8] = []
         try LogFile.read(path) { chunk in
-            for index in chunk.indices { bytes.append(chunk[index]) }
+            chunk.withUnsafeBytes { bytes.append(contentsOf: $0) }
             return true
         }
         var ends: [Int32] = [0, 0]

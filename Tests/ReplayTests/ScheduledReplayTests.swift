@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import EventLoop
 import TestSupport
 import Testing

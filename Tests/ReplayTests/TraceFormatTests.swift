@@ -62,67 +62,74 @@ import Testing
     @Test(arguments: Golden.logs)
     func eachLineOfDecodeIsAnObjectOfKnownKeys(_ name: String) throws {
         let log = Golden(name: name, form: .decode).log
+        var flaws: [String] = []
         for (line, object) in try objects(decoded(log, .jsonl)) {
-            check(object, against: Self.decodeKeys, line)
-            let keys = Set(object.keys)
-            let dated = keys.contains("time")
-            #expect(dated == keys.contains("time_ms") && dated != keys.contains("time_of_day"), "\(line)")
+            flaws += flawsOf(object, line, Self.decodeKeys)
+            let isDated = object["time"] != nil
             let mode = try #require(object["mode"] as? Int)
-            #expect((mode == 1 || mode == 2 || mode == 3) && keys.contains("quality"), "\(line)")
-            #expect(keys.isSuperset(of: ["latitude", "longitude"]) == (mode > 1), "\(line)")
-            if dated { #expect(try milliseconds(object["time"]) == object["time_ms"] as? Int, "\(line)") }
-            inRange(object, "course", line)
+            let hasPlace = object["latitude"] != nil && object["longitude"] != nil
+            if isDated != (object["time_ms"] != nil) || isDated == (object["time_of_day"] != nil) {
+                flaws.append("date: \(line)")
+            }
+            if !(1...3).contains(mode) || object["quality"] == nil || hasPlace != (mode > 1) {
+                flaws.append("mode: \(line)")
+            }
+            if isDated, try milliseconds(object["time"]) != object["time_ms"] as? Int { flaws.append("time: \(line)") }
         }
+        #expect(flaws == [])
     }
 
     @Test(arguments: Golden.logs)
     func eachLineOfReplayIsAnObjectOfKnownKeysInEventTimeOrder(_ name: String) throws {
         let lines = try objects(replayed([Golden(name: name, form: .replay).log], .jsonl))
         var reached = Int.min
+        var flaws: [String] = []
         for (line, object) in lines {
-            let keys = try #require(Self.replayKeys[object["type"] as? String ?? ""], "\(line)")
-            check(object, against: keys.required.merging(keys.optional) { $1 }, line)
-            #expect(Set(keys.required.keys).isSubset(of: object.keys), "\(line)")
-            inRange(object, "bearing", line)
+            let type = object["type"] as? String ?? ""
+            let keys = try #require(Self.replayKeys[type], "\(line)")
+            flaws += flawsOf(object, line, keys.required.merging(keys.optional) { $1 })
+            if !keys.required.keys.allSatisfy({ object[$0] != nil }) { flaws.append("a key is missing: \(line)") }
             // A receiver whose clock is set back takes the log's time back with it.
             if let at = object["at_ms"] as? Int, name != "clock-set-back-an-hour" {
-                #expect(at >= reached, "\(line)")
+                if at < reached { flaws.append("time goes back: \(line)") }
                 reached = at
             }
-            if object["type"] as? String == "motionchange" {
+            if type == "motionchange" {
                 let since = object["moving"] as? Bool == true ? "departed_ms" : "stopped_ms"
-                #expect(try #require(object[since] as? Int) <= #require(object["at_ms"] as? Int), "\(line)")
+                let (then, at) = (object[since] as? Int, object["at_ms"] as? Int)
+                if try #require(then) > #require(at) { flaws.append("since: \(line)") }
             }
-            for resolution in resolutions(object) {
-                #expect(Set(resolution.keys) == ["priority", "interval_ms", "displacement"], "\(line)")
+            let isWhole = resolutions(object).allSatisfy {
+                Set($0.keys) == ["priority", "interval_ms", "displacement"]
             }
+            if !isWhole { flaws.append("resolution: \(line)") }
         }
-        #expect(lines.filter { $0.object["type"] as? String == "summary" }.count == 1)
-        #expect(lines.last?.object["type"] as? String == "summary")
+        #expect(flaws == [])
+        try checkSummary(lines.map(\.object))
     }
 
-    @Test(arguments: Golden.logs)
-    func theSummaryCountsTheLinesAboveIt(_ name: String) throws {
-        let lines = try objects(replayed([Golden(name: name, form: .replay).log], .jsonl)).map(\.object)
-        let summary = try #require(lines.last)
-        let locations = lines.filter { $0["type"] as? String == "location" }
-        let changes = lines.filter { $0["type"] as? String == "motionchange" }
-        #expect(summary["locations"] as? Int == locations.count)
-        #expect(summary["published"] as? Int == locations.filter { $0["published"] as? Bool == true }.count)
-        #expect(summary["trips"] as? Int == changes.filter { $0["moving"] as? Bool == true }.count)
-        let stops = changes.filter { $0["moving"] as? Bool == false && $0["reason"] as? String != "start" }
-        #expect(summary["stops"] as? Int == stops.count)
-        for (count, type) in [("halts", "halt"), ("gaps", "gap")] {
-            #expect(summary[count] as? Int == lines.count(where: { $0["type"] as? String == type }), "\(type)")
+    /// It counts the lines above it.
+    private func checkSummary(_ lines: [[String: Any]]) throws {
+        func count(_ type: String, where holds: ([String: Any]) -> Bool = { _ in true }) -> Int {
+            lines.count { $0["type"] as? String == type && holds($0) }
         }
+        let summary = try #require(lines.last)
+        #expect(count("summary") == 1 && summary["type"] as? String == "summary")
+        let wanted: [String: Int] = [
+            "locations": count("location"),
+            "published": count("location") { $0["published"] as? Bool == true },
+            "trips": count("motionchange") { $0["moving"] as? Bool == true },
+            "stops": count("motionchange") { $0["moving"] as? Bool == false && $0["reason"] as? String != "start" },
+            "halts": count("halt"), "gaps": count("gap"),
+        ]
+        for (key, value) in wanted { #expect(summary[key] as? Int == value, "\(key)") }
         var refused: [String: Int] = [:]
         for line in lines where line["type"] as? String == "refused" {
             refused[try #require(line["reason"] as? String), default: 0] += 1
         }
         #expect(summary["rejected"] as? [String: Int] == refused)
-        let rejected = (summary["rejected"] as? [String: Int])?.values.reduce(0, +)
-        let admitted = try #require(summary["admitted"] as? Int)
-        #expect(admitted + (rejected ?? 0) <= summary["fixes"] as? Int ?? -1)
+        let (admitted, fixes) = (try #require(summary["admitted"] as? Int), try #require(summary["fixes"] as? Int))
+        #expect(admitted + refused.values.reduce(0, +) <= fixes)
     }
 
     /// What stands within a trip is the sum of its halts, and the story counts the locations that lie within the trip.
@@ -163,7 +170,9 @@ import Testing
         }
     }
 
-    private func check(_ object: [String: Any], against keys: [String: Kind], _ line: String) {
+    /// What is not in the list of keys, or of another kind there, or out of its range.
+    private func flawsOf(_ object: [String: Any], _ line: String, _ keys: [String: Kind]) -> [String] {
+        var flaws: [String] = []
         for (key, value) in object {
             let fits =
                 switch keys[key] {
@@ -174,8 +183,12 @@ import Testing
                 case .object: value is [String: Any]
                 case nil: false
                 }
-            #expect(fits, "key \(key) is not in the list of keys above, or is of another kind there: \(line)")
+            if !fits { flaws.append("key \(key): \(line)") }
         }
+        let course = object["course"] ?? object["bearing"]
+        if let course = course as? Double, !(0..<360).contains(course) { flaws.append("course: \(line)") }
+        if let accuracy = object["accuracy"] as? Double, accuracy <= 0 { flaws.append("accuracy: \(line)") }
+        return flaws
     }
 
     /// Written without a fraction.
@@ -184,20 +197,19 @@ import Testing
         return !line[start...].prefix { $0 != "," && $0 != "}" }.contains(".")
     }
 
-    private func inRange(_ object: [String: Any], _ key: String, _ line: String) {
-        if let course = object[key] as? Double { #expect((0..<360).contains(course), "\(line)") }
-        if let accuracy = object["accuracy"] as? Double { #expect(accuracy > 0, "\(line)") }
-    }
-
     private func resolutions(_ object: [String: Any]) -> [[String: Any]] {
         guard object["type"] as? String == "resolution" else { return [] }
         let network = (object["network"] as? [String: [String: Any]])?.values.map { $0 } ?? []
         return network + [object["engine"] as? [String: Any] ?? [:]]
     }
 
-    private func milliseconds(_ time: Any?) throws -> Int {
+    private let formatter: ISO8601DateFormatter = {
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return formatter
+    }()
+
+    private func milliseconds(_ time: Any?) throws -> Int {
         let date = try #require(formatter.date(from: time as? String ?? ""))
         return Int((date.timeIntervalSince1970 * 1000).rounded())
     }

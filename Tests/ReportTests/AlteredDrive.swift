@@ -27,8 +27,6 @@ struct AlteredDrive {
 
     mutating func cut(after epochs: Int) { sentences.removeSubrange((2 * epochs)...) }
 
-    mutating func prepend(_ more: [String]) { sentences.insert(contentsOf: more.map { $0[...] }, at: 0) }
-
     mutating func append(_ more: [String]) { sentences += more.map { $0[...] } }
 
     var text: String {

@@ -15,12 +15,10 @@ import Testing
 
     @Test func keepsEpochsInTheOrderOfTime() {
         var table = EpochTable()
-        #expect(table.append(Self.fix(1000, speed: 3.456)) == 0)
-        #expect(table.append(Self.fix(1000)) == nil)
-        #expect(table.append(Self.fix(500)) == nil)
-        #expect(table.append(Self.fix(2000)) == 1)
-        #expect(table.times == [1000, 2000])
-        #expect(table.speeds == [346, -1])
+        var rows: [Int?] = [table.append(Self.fix(1000, speed: 3.456))]
+        for ms: Int64 in [1000, 500, 2000] { rows.append(table.append(Self.fix(ms))) }
+        #expect(rows == [0, nil, nil, 1])
+        #expect(table.times == [1000, 2000] && table.speeds == [346, -1])
         // Of the epochs that are left out one repeats a time.
         #expect(table.leftOut == 1)
     }

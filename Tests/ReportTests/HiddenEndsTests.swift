@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import Foundation
 import Positioning
 import TestSupport
@@ -8,7 +9,7 @@ import Testing
 
 /// Who passes a page on does not want to show where trips begin and end.
 @Suite struct HiddenEndsTests {
-    private static let whole = Result { try AlteredDrive().data() }
+    private static let whole = ReportLogTests.data
     private static let hidden = Result { try AlteredDrive().data(report(200)) }
 
     private static func report(_ metres: Double, _ loaded: LoadedConfiguration? = nil) -> ReportLog {
@@ -19,16 +20,27 @@ import Testing
 
     private static func places(_ table: EpochTable) -> [Coordinate] { (0..<table.count).map(table.coordinate) }
 
+    @Test func theEndsOfTripsAreHidden() throws {
+        let (whole, data) = (try Self.whole.get(), try Self.hidden.get())
+        let times = whole.journey.trips.flatMap { [$0.start, $0.end] }
+        let ends: [Coordinate] = times.compactMap { whole.table.row(at: $0).map(whole.table.coordinate) }
+        #expect(ends.count == 4)
+        #expect(data.table.count < whole.table.count && data.table.count > 100)
+        let places = Self.places(data.table)
+        #expect(places.allSatisfy { place in ends.allSatisfy { $0.distance(to: place) > 200 } })
+        #expect(data.journey.stops.allSatisfy { $0.place == nil })
+    }
+
     /// The last fix of an open trip is no place to hide when it lies far away: that before it is.
     @Test func anOutlierAtTheEndDoesNotShowTheEnd() throws {
         var drive = try AlteredDrive()
-        drive.cut(after: 1300)
+        drive.cut(after: 500)
         let whole = try drive.data()
         let end = try #require(Self.places(whole.table).last)
         #expect(whole.journey.trips.last?.isOpen == true)
         drive.append([
-            "GNRMC,072140.00,A,5331.00000,N,01324.00000,E,20.0,90.0,020326,,,A",
-            "GNGGA,072140.00,5331.00000,N,01324.00000,E,1,09,1.00,39.0,M,39.6,M,,",
+            "GNRMC,070820.00,A,5331.00000,N,01324.00000,E,20.0,90.0,020326,,,A",
+            "GNGGA,070820.00,5331.00000,N,01324.00000,E,1,09,1.00,39.0,M,39.6,M,,",
         ])
         let data = try drive.data(Self.report(200))
         #expect(data.tracked.rejected == 1)

@@ -17,13 +17,14 @@ import Testing
                 == "function b() {}\nconst c = 'import x';\n  export\n\n")
     }
 
-    @Test(
-        arguments: [
-            ("https://tile.example.org/{z}/{x}/{y}.png", "https://tile.example.org"),
-            ("http://127.0.0.1:8080/{z}/{x}/{y}", "http://127.0.0.1:8080"), ("https://tile.example.org/1/2/3", nil),
-            ("https://a b; script-src */{z}{x}{y}", nil), ("file:///{z}/{x}/{y}", nil),
-            ("javascript://x/{z}{x}{y}", nil),
-        ] as [(String, String?)])
+    static let servers: [(String, String?)] = [
+        ("https://tile.example.org/{z}/{x}/{y}.png", "https://tile.example.org"),
+        ("http://127.0.0.1:8080/{z}/{x}/{y}", "http://127.0.0.1:8080"), ("https://tile.example.org/1/2/3", nil),
+        ("https://a b; script-src */{z}{x}{y}", nil), ("file:///{z}/{x}/{y}", nil),
+        ("javascript://x/{z}{x}{y}", nil),
+    ]
+
+    @Test(arguments: servers)
     func onlyAServerOfTilesMayBeAsked(url: String, origin: String?) {
         #expect(ReportOptions.origin(url) == origin)
     }

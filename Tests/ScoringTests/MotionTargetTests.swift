@@ -19,45 +19,38 @@ import Tracking
         return MotionTable(tracker: [column: columnScore], baseline: [:]).missed()
     }
 
-    @Test func goodScoreMissesNothing() {
-        #expect(missed { _ in } == [])
-        #expect(missed({ _ in }, column: .canyon) == [])
-    }
+    private static let late = [Double](repeating: 45, count: 10)
 
     @Test func eachFaultMissesItsTarget() {
-        #expect(missed { $0.falseTrips = 1 } == ["false trips / parked day (open, street)"])
-        #expect(missed({ $0.falseTrips = 1 }, column: .canyon) == [])
-        #expect(missed({ $0.falseTrips = 2 }, column: .canyon) == ["false trips / parked day (canyon)"])
-        #expect(missed { $0.phantomParked = 1 } == ["phantom / parked day after the stop (open, street)"])
-        #expect(missed { $0.phantomStopping = 11 } == ["phantom / stop while stopping (open, street)"])
-        #expect(missed { $0.missed = 1 } == ["missed trips ≥ 300 m (open, street)"])
-        #expect(missed { $0.merged = 1 } == ["merged trips (open, street)"])
-        #expect(missed { $0.unseenStops = 1 } == ["stops not seen (open, street)"])
-        #expect(missed { $0.falseStops = 1 } == ["false stops (open, street)"])
-        #expect(missed { $0.odometer = 10_160 } == ["odometer (open, street)"])
-        #expect(missed { $0.stopDelays.append(-2.5) } == ["stop delay, farthest (open, street)"])
-        #expect(missed { $0.blindStopDelays.append(3) } == ["of a blind end, after it could be known (open, street)"])
-        #expect(missed { $0.departedErrors = [16] } == ["departed error, p95 (open, street)"])
-        #expect(
-            missed {
-                ($0.trueStops, $0.announcedStops, $0.matchedStops) = (100, 100, 97)
-            } == ["stop F1 (open, street)"])
-    }
-
-    @Test func startIsLateOnlyInMetresAndSeconds() {
-        #expect(missed { $0.startMetres = .init(repeating: 45, count: 10) } == [])
-        #expect(
-            missed {
-                $0.startMetres = .init(repeating: 45, count: 10)
-                $0.startSeconds = .init(repeating: 11, count: 10)
-            } == ["start latency, median (open, street)"])
+        /// A change of a good score, and the target that it misses.
+        let faults: [((inout MotionScore) -> Void, String?)] = [
+            ({ _ in }, nil), ({ $0.falseTrips = 1 }, "false trips / parked day"),
+            ({ $0.phantomParked = 1 }, "phantom / parked day after the stop"),
+            ({ $0.phantomStopping = 11 }, "phantom / stop while stopping"), ({ $0.missed = 1 }, "missed trips ≥ 300 m"),
+            ({ $0.merged = 1 }, "merged trips"), ({ $0.unseenStops = 1 }, "stops not seen"),
+            ({ $0.falseStops = 1 }, "false stops"), ({ $0.odometer = 10_160 }, "odometer"),
+            ({ $0.stopDelays.append(-2.5) }, "stop delay, farthest"),
+            ({ $0.blindStopDelays.append(3) }, "of a blind end, after it could be known"),
+            ({ $0.departedErrors = [16] }, "departed error, p95"),
+            ({ ($0.trueStops, $0.announcedStops, $0.matchedStops) = (100, 100, 97) }, "stop F1"),
+            // The start is late only in metres and seconds.
+            ({ $0.startMetres = Self.late }, nil),
+            (
+                { ($0.startMetres, $0.startSeconds) = (Self.late, [Double](repeating: 11, count: 10)) },
+                "start latency, median"
+            ),
+        ]
+        for (change, target) in faults {
+            #expect(missed(change) == (target.map { ["\($0) (open, street)"] } ?? []))
+        }
+        for (trips, target) in [(0, []), (1, []), (2, ["false trips / parked day (canyon)"])] as [(Int, [String])] {
+            #expect(missed({ $0.falseTrips = trips }, column: .canyon) == target)
+        }
     }
 
     @Test func jamIsApart() {
         var score = MotionScore()
-        score.stopDelays = [100]
-        score.metres = 100
-        score.odometer = 102.5
+        (score.stopDelays, score.metres, score.odometer) = ([100], 100, 102.5)
         var column = ColumnScore()
         column.add(score, scenario: "jam")
         let missed = MotionTable(tracker: [.openStreet: column], baseline: [:]).missed()
@@ -65,16 +58,14 @@ import Tracking
     }
 
     @Test func quantilesAreByNearestRank() {
-        #expect(MotionScore.quantile(0.5, of: [3, 1, 2]) == 2)
-        #expect(MotionScore.quantile(0.95, of: (1...100).map(Double.init)) == 95)
-        #expect(MotionScore.quantile(0.95, of: []) == nil)
+        let hundred: [Double] = (1...100).map { Double($0) }
+        let found = [(0.5, [3, 1, 2]), (0.95, hundred), (0.95, [])].map { MotionScore.quantile($0.0, of: $0.1) }
+        #expect(found == [2, 95, nil])
     }
 
     @Test func rareTargetsAreNotJudgedByFewDrives() {
         var score = MotionScore()
-        score.startMetres = [500]
-        score.startSeconds = [100]
-        score.missed = 1
+        (score.startMetres, score.startSeconds, score.missed) = ([500], [100], 1)
         var column = ColumnScore()
         column.add(score, scenario: "city")
         let table = MotionTable(tracker: [.openStreet: column], baseline: [:])

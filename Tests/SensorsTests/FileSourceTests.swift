@@ -16,10 +16,18 @@ import Testing
         TestLoop(FileSource(settings: FileSettings(path: path, follow: follow, playback: playback), startAt: startAt))
     }
 
+    /// A log of which the end is reached.
+    private func followed(_ path: String, _ pollsOnly: Bool) -> TestLoop {
+        let source = FileSource(settings: FileSettings(path: path, follow: true))
+        source.pollsOnly = pollsOnly
+        let loop = TestLoop(source)
+        loop.start()
+        loop.reach { loop.caughtUp }
+        return loop
+    }
+
     @Test func doesNotSleep() throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Receiver.log(0..<5), to: "drive.nmea")
-        let loop = TestLoop(FileSource(settings: FileSettings(path: path)))
+        let loop = loop(try folder.write(Receiver.log(0..<5), to: "log"))
         loop.start()
         #expect(!loop.setAsleep(true))
         loop.pass(.seconds(1))
@@ -30,7 +38,7 @@ import Testing
         let path = try folder.write("# receiver: none\n" + Receiver.log(0..<1000), to: "log")
         let loop = loop(path)
         loop.start()
-        #expect(loop.run { loop.states.last == .ended })
+        loop.reach { loop.states.last == .ended }
         #expect(loop.seconds == Array(0..<1000))
         #expect(loop.states == [.opening, .receiving, .ended])
         #expect(loop.clocks == loop.fixes.map { .log(EventTime(nanoseconds: $0.time!.milliseconds * 1_000_000)) })
@@ -43,16 +51,16 @@ import Testing
         let path = try folder.write(Receiver.log(0..<40), to: "log")
         let whole = loop(path)
         whole.start()
-        #expect(whole.run { whole.states.last == .ended })
-        #expect(whole.positions.count == 40)
-        for (index, position) in whole.positions.enumerated() {
+        whole.reach { whole.states.last == .ended }
+        let (fixes, positions) = (whole.fixes, whole.positions)
+        #expect(positions.count == 40 && whole.seconds == Array(0..<40))
+        for (index, position) in positions.enumerated() {
             let source = FileSource(settings: FileSettings(path: path), startAt: position)
             let rest = TestLoop(source)
             rest.start()
-            #expect(rest.run { rest.states.last == .ended })
-            #expect(rest.seconds == Array((index + 1)..<40))
-            #expect(rest.fixes == Array(whole.fixes[(index + 1)...]))
-            #expect(rest.positions == Array(whole.positions[(index + 1)...]))
+            rest.reach { rest.states.last == .ended }
+            let isTheRest = rest.fixes[...] == fixes[(index + 1)...] && rest.positions[...] == positions[(index + 1)...]
+            #expect(isTheRest && rest.fixes.count == 39 - index, "behind epoch \(index)")
             #expect(source.startedAt == .resumed(offset: position.resume.offset))
         }
     }
@@ -61,7 +69,7 @@ import Testing
         let path = try folder.write(Receiver.log(0..<10), to: "log")
         let whole = loop(path)
         whole.start()
-        #expect(whole.run { whole.states.last == .ended })
+        whole.reach { whole.states.last == .ended }
         var other = try #require(whole.positions.last)
         other.inode += 1
         var beyond = try #require(whole.positions.last)
@@ -70,7 +78,7 @@ import Testing
             let source = FileSource(settings: FileSettings(path: path), startAt: position)
             let loop = TestLoop(source)
             loop.start()
-            #expect(loop.run { loop.states.last == .ended })
+            loop.reach { loop.states.last == .ended }
             #expect(loop.seconds == Array(0..<10))
             guard case .positionRejected = source.startedAt else {
                 Issue.record("\(String(describing: source.startedAt))")
@@ -94,7 +102,7 @@ import Testing
         #expect(loop.fixes.count == before)
         loop.onEvent = { _ in }
         loop.source.setPaused(false, at: loop.now)
-        #expect(loop.run { loop.states.last == .ended })
+        loop.reach { loop.states.last == .ended }
         #expect(loop.seconds == Array(0..<5000))
     }
 
@@ -120,7 +128,7 @@ import Testing
         let path = try folder.write(text, to: "log")
         let loop = loop(path)
         loop.start()
-        #expect(loop.run { loop.states.last == .ended })
+        loop.reach { loop.states.last == .ended }
         #expect(loop.states == [.opening, .ended])
         #expect(loop.source.counters.bytes == text.utf8.count)
     }
@@ -145,7 +153,7 @@ import Testing
         let path = try folder.write(Receiver.log(0..<3) + Receiver.rmc(3), to: "log")
         let loop = loop(path, follow: true)
         loop.start()
-        #expect(loop.run { loop.caughtUp })
+        loop.reach { loop.caughtUp }
         #expect(loop.seconds == [0, 1, 2])
         // The epoch that is open at the end is closed by silence, not by the end of the file.
         loop.pass(.milliseconds(300))
@@ -154,7 +162,7 @@ import Testing
         for second in 4..<7 {
             loop.pass(.seconds(1))
             try folder.append(Receiver.epoch(second), to: "log")
-            #expect(loop.awaitInput())
+            loop.takeInput()
         }
         loop.pass(.milliseconds(300))
         #expect(loop.seconds == [4, 5, 6])
@@ -166,23 +174,19 @@ import Testing
         #expect(loop.wakeUps == 0)
         // A place reached while following is one in the file.
         try folder.append(Receiver.epoch(8) + Receiver.epoch(9), to: "log")
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.pass(.milliseconds(300))
         let position = try #require(loop.positions.first)
         let rest = self.loop(path, startAt: position)
         rest.start()
-        #expect(rest.run { rest.states.last == .ended })
+        rest.reach { rest.states.last == .ended }
         #expect(rest.seconds == [9])
     }
 
     @Test(arguments: [false, true])
     func followsAcrossRotation(pollsOnly: Bool) throws {
         let path = try folder.write(Receiver.log(0..<2), to: "log")
-        let source = FileSource(settings: FileSettings(path: path, follow: true))
-        source.pollsOnly = pollsOnly
-        let loop = TestLoop(source)
-        loop.start()
-        #expect(loop.run { loop.caughtUp })
+        let loop = followed(path, pollsOnly)
         #expect(rename(path, folder.path("log.1")) == 0)
         // The writer goes on with the old file until it is told, while the new one exists but is empty.
         try folder.write("", to: "log")
@@ -193,27 +197,23 @@ import Testing
         loop.pass(.seconds(2))
         try folder.append(Receiver.epoch(3) + Receiver.rmc(4), to: "log.1")
         try folder.append(Receiver.log(10..<12), to: "log")
-        #expect(loop.run { loop.seconds.last == 11 })
+        loop.reach { loop.seconds.last == 11 }
         #expect(loop.seconds == [0, 1, 2, 3, 4, 10, 11])
         let inodes = Set(loop.positions.map(\.inode))
         #expect(inodes.count == 2)
         let last = try #require(loop.positions.last)
         #expect(last.resume.offset == Int64(Receiver.log(10..<12).utf8.count))
         try folder.append(Receiver.epoch(12), to: "log")
-        #expect(loop.run { loop.seconds.last == 12 })
+        loop.reach { loop.seconds.last == 12 }
     }
 
     @Test(arguments: [false, true])
     func beginsAnewInATruncatedLog(pollsOnly: Bool) throws {
         let path = try folder.write(Receiver.log(0..<3), to: "log")
-        let source = FileSource(settings: FileSettings(path: path, follow: true))
-        source.pollsOnly = pollsOnly
-        let loop = TestLoop(source)
-        loop.start()
-        #expect(loop.run { loop.caughtUp })
+        let loop = followed(path, pollsOnly)
         loop.pass(.seconds(1))
         try folder.write(Receiver.epoch(5), to: "log")
-        #expect(loop.run { loop.seconds.last == 5 })
+        loop.reach { loop.seconds.last == 5 }
         #expect(loop.seconds == [0, 1, 2, 5])
         #expect(loop.positions.last?.resume.offset == Int64(Receiver.epoch(5).utf8.count))
     }
@@ -230,7 +230,7 @@ import Testing
             let fd = open(path, O_WRONLY | O_CLOEXEC)
             try writeAll(Receiver.log(seconds), to: fd)
             close(fd)
-            #expect(loop.run { loop.seconds.last == seconds.last })
+            loop.reach { loop.seconds.last == seconds.last }
         }
         #expect(loop.seconds == [0, 1, 2, 10, 11, 12, 20, 21, 22])
         #expect(loop.states.map(\.word) == ["opening"] + Array(repeating: ["receiving", "lost"], count: 3).joined())
@@ -246,12 +246,12 @@ import Testing
         let loop = TestLoop(FileSource(settings: FileSettings(path: "-"), standardInput: ends[0]))
         loop.start()
         #expect(loop.source.name == "standard input")
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(loop.seconds == [0, 1, 2, 3])
         // Not made non-blocking: the descriptor is shared with whoever started us.
         #expect(fcntl(ends[0], F_GETFL) & O_NONBLOCK == 0)
         close(ends[1])
-        #expect(loop.run { loop.states.last == .ended })
+        loop.reach { loop.states.last == .ended }
         #expect(loop.seconds == [0, 1, 2, 3, 4])
         #expect(loop.clocks.allSatisfy { if case .log = $0 { true } else { false } })
         close(ends[0])
@@ -264,11 +264,11 @@ import Testing
         loop.start()
         #expect(loop.caughtUp)
         try writeAll(Receiver.epoch(0), to: ends[1])
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.pass(.milliseconds(300))
         #expect(loop.clocks == [.arrival(loop.now - .milliseconds(300))])
         close(ends[1])
-        #expect(loop.run { loop.states.last == .ended })
+        loop.reach { loop.states.last == .ended }
         close(ends[0])
     }
 }

@@ -68,7 +68,9 @@ import Testing
         #expect(finding.problem == "gpsd 3.22 uses protocol 4.14, expected 3")
     }
 
-    @Test(arguments: [("127.0.0.1", "systemctl start gpsd.socket"), ("0.0.0.0", "-G")])
+    static let hosts: [(String, String)] = [("127.0.0.1", "systemctl start gpsd.socket"), ("0.0.0.0", "-G")]
+
+    @Test(arguments: hosts)
     func whereNobodyListensItSaysWhatToDo(_ host: String, _ advice: String) throws {
         let closed = try Listener(listens: false)
         let finding = GPSDSettings(host: host, port: closed.port).inquire(timeout: .seconds(60))

@@ -39,11 +39,18 @@ private final class FakeGPSD {
             #"{"class":"TPV","device":"\#(device)","mode":\#(mode),"time":"\#(time)","lat":48.1173,"lon":11.5166667}"#
     }
 
+    static func connected(devices: String? = FakeGPSD.devices("tcp://receiver")) throws -> FakeGPSD {
+        let fake = try FakeGPSD()
+        fake.loop.start()
+        try fake.connect(devices: devices)
+        return fake
+    }
+
     /// Connects, takes the request to watch, and greets.
     func connect(devices: String? = FakeGPSD.devices("tcp://receiver")) throws {
         try server.accept()
         // Time must not pass while a thread connects.
-        #expect(loop.awaitInput(milliseconds: 60_000))
+        loop.takeInput(milliseconds: 60_000)
         _ = try request()
         if let devices { try send(Self.version, devices) }
     }
@@ -68,13 +75,13 @@ private final class FakeGPSD {
         let fake = try FakeGPSD()
         fake.loop.start()
         try fake.server.accept()
-        #expect(fake.loop.awaitInput(milliseconds: 60_000))
+        fake.loop.takeInput(milliseconds: 60_000)
         let request = try fake.request()
         #expect(
             request.hasPrefix("?WATCH={") && request.contains(#""enable":true"#) && request.contains(#""json":true"#))
         try fake.send(FakeGPSD.version, FakeGPSD.devices("tcp://receiver"))
         try fake.send(FakeGPSD.tpv(1), FakeGPSD.tpv(1), FakeGPSD.tpv(2))
-        #expect(fake.loop.run { fake.loop.seconds == [1, 2] })
+        fake.loop.reach { fake.loop.seconds == [1, 2] }
         #expect(fake.words == ["opening", "receiving"])
         #expect(fake.source.version?.release == "3.22")
         #expect(fake.source.devices.map(\.driver) == ["u-blox"])
@@ -85,15 +92,13 @@ private final class FakeGPSD {
         let fake = try FakeGPSD(device: "/dev/a")
         fake.loop.start()
         try fake.server.accept()
-        #expect(fake.loop.awaitInput(milliseconds: 60_000))
+        fake.loop.takeInput(milliseconds: 60_000)
         let request = try fake.request()
         #expect(request.contains(#""device":"/dev/a""#))
     }
 
     @Test func splitLinesAndManyAtOnce() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         let text = FakeGPSD.tpv(1) + "\r\n"
         for start in stride(from: 0, to: text.utf8.count, by: 40) {
             try writeAll(String(text.dropFirst(start).prefix(40)), to: fake.server.client)
@@ -101,99 +106,85 @@ private final class FakeGPSD {
         }
         // What came together is in memory after one read: none of it may wait for the next byte.
         try writeAll((2...21).map { FakeGPSD.tpv($0) + "\r\n" }.joined(), to: fake.server.client)
-        #expect(fake.loop.run { fake.loop.seconds == Array(1...21) })
+        fake.loop.reach { fake.loop.seconds == Array(1...21) }
     }
 
     @Test func moreLinesThanATurnTakesAreNotLeftLying() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         let lines = String(repeating: "{\"class\":\"X\"}\r\n", count: 1400)
         try writeAll(lines + FakeGPSD.tpv(1) + "\r\n" + FakeGPSD.tpv(2) + "\r\n", to: fake.server.client)
-        #expect(fake.loop.run { fake.loop.seconds == [1, 2] })
+        fake.loop.reach { fake.loop.seconds == [1, 2] }
     }
 
     @Test func whatSpeaksAnotherLanguageIsSaidSo() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect(devices: nil)
+        let fake = try FakeGPSD.connected(devices: nil)
         try writeAll(String(repeating: "x", count: 20_480), to: fake.server.client)
-        #expect(fake.loop.run { fake.loop.lossReason != nil })
+        fake.loop.reach { fake.loop.lossReason != nil }
         #expect(fake.loop.lossReason?.contains("is not gpsd") == true)
         #expect(fake.source.nextDeadline == fake.loop.now + .seconds(1))
     }
 
     @Test func theEndInTheMiddleOfALine() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         try fake.send(FakeGPSD.tpv(1), FakeGPSD.tpv(2))
         try writeAll(String(FakeGPSD.tpv(3).prefix(60)), to: fake.server.client)
-        #expect(fake.loop.run { fake.loop.seconds == [1] })
+        fake.loop.reach { fake.loop.seconds == [1] }
         fake.server.hangUp()
-        #expect(fake.loop.run { fake.loop.lossReason != nil })
+        fake.loop.reach { fake.loop.lossReason != nil }
         #expect(fake.loop.seconds == [1, 2])
         #expect(fake.loop.lossReason?.contains("gpsd closed the connection") == true)
     }
 
     @Test func aRestartedDaemonIsFoundAgain() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         try fake.send(FakeGPSD.tpv(1), FakeGPSD.tpv(2))
-        #expect(fake.loop.run { fake.loop.seconds == [1] })
+        fake.loop.reach { fake.loop.seconds == [1] }
         fake.server.hangUp()
-        #expect(fake.loop.run { fake.loop.seconds == [1, 2] && fake.source.descriptor == nil })
+        fake.loop.reach { fake.loop.seconds == [1, 2] && fake.source.descriptor == nil }
         fake.loop.pass(.seconds(1))
         try fake.connect()
         // The last fix again, and the next ones.
         try fake.send(FakeGPSD.tpv(2), FakeGPSD.tpv(3), FakeGPSD.tpv(4))
-        #expect(fake.loop.run { fake.loop.seconds == [1, 2, 3] })
+        fake.loop.reach { fake.loop.seconds == [1, 2, 3] }
         #expect(fake.words == ["opening", "receiving", "lost", "opening", "receiving"])
     }
 
     @Test func silenceIsALostReceiverWithAReason() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect(devices: FakeGPSD.devices(FakeGPSD.gone))
+        let fake = try FakeGPSD.connected(devices: FakeGPSD.devices(FakeGPSD.gone))
         try fake.send(FakeGPSD.tpv(1, device: FakeGPSD.gone))
-        #expect(fake.loop.run { fake.loop.states.last == .receiving })
+        fake.loop.reach { fake.loop.states.last == .receiving }
         fake.loop.pass(.milliseconds(4999))
         #expect(fake.loop.states.last == .receiving)
         fake.loop.pass(.milliseconds(1))
         #expect(try fake.request() == "?DEVICES;\n")
         try fake.send(FakeGPSD.devices(FakeGPSD.gone))
-        #expect(fake.loop.run { fake.loop.lossReason != nil })
+        fake.loop.reach { fake.loop.lossReason != nil }
         #expect(fake.loop.lossReason == "\(FakeGPSD.gone) is unplugged")
         // The connection is kept, and nothing is due.
         #expect(fake.source.descriptor != nil && fake.source.nextDeadline == nil)
         try fake.send(FakeGPSD.tpv(9, device: FakeGPSD.gone))
-        #expect(fake.loop.run { fake.loop.states.last == .receiving })
+        fake.loop.reach { fake.loop.states.last == .receiving }
     }
 
     @Test func aGPSDThatDoesNotAnswerEitherIsGivenASecond() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         try fake.send(FakeGPSD.tpv(1))
-        #expect(fake.loop.run { fake.loop.states.last == .receiving })
+        fake.loop.reach { fake.loop.states.last == .receiving }
         fake.loop.pass(.seconds(6))
         #expect(fake.loop.lossReason?.contains("not even its devices") == true)
         #expect(fake.source.nextDeadline == nil)
     }
 
     @Test func noDeviceIsSaidAtOnceAndPluggingIsSeen() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect(devices: #"{"class":"DEVICES","devices":[]}"#)
-        #expect(fake.loop.run { fake.loop.lossReason != nil })
+        let fake = try FakeGPSD.connected(devices: #"{"class":"DEVICES","devices":[]}"#)
+        fake.loop.reach { fake.loop.lossReason != nil }
         #expect(fake.loop.lossReason?.contains("gpsd has no device") == true)
         try fake.send(FakeGPSD.device("/dev/a"))
-        #expect(fake.loop.run { fake.loop.states.last == .opening })
+        fake.loop.reach { fake.loop.states.last == .opening }
         try fake.send(FakeGPSD.tpv(1, device: "/dev/a"))
-        #expect(fake.loop.run { fake.loop.states.last == .receiving })
+        fake.loop.reach { fake.loop.states.last == .receiving }
         try fake.send(FakeGPSD.device("/dev/a", activated: "0"))
-        #expect(fake.loop.run { fake.loop.seconds == [1] })
+        fake.loop.reach { fake.loop.seconds == [1] }
         #expect(fake.loop.states.last?.word == "lost")
     }
 
@@ -201,19 +192,17 @@ private final class FakeGPSD {
         let fake = try FakeGPSD(device: "/dev/b")
         fake.loop.start()
         try fake.connect(devices: FakeGPSD.devices("/dev/a"))
-        #expect(fake.loop.run { fake.loop.lossReason != nil })
+        fake.loop.reach { fake.loop.lossReason != nil }
         #expect(fake.loop.lossReason == "gpsd does not have /dev/b; it has /dev/a")
         try fake.send(
             FakeGPSD.tpv(1, device: "/dev/a"), FakeGPSD.tpv(2, device: "/dev/b"), FakeGPSD.tpv(3, device: "/dev/b"))
-        #expect(fake.loop.run { fake.loop.seconds == [2] })
+        fake.loop.reach { fake.loop.seconds == [2] }
     }
 
     @Test func anotherReceiverTakesOverFromASilentOne() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect(devices: FakeGPSD.devices("/dev/a", "/dev/b"))
+        let fake = try FakeGPSD.connected(devices: FakeGPSD.devices("/dev/a", "/dev/b"))
         try fake.send(FakeGPSD.tpv(1, device: "/dev/a"))
-        #expect(fake.loop.run { fake.loop.seconds == [1] })
+        fake.loop.reach { fake.loop.seconds == [1] }
         for second in 2...8 {
             fake.loop.pass(.seconds(1))
             try fake.send(FakeGPSD.tpv(second, device: "/dev/b"))
@@ -226,14 +215,18 @@ private final class FakeGPSD {
         #expect(fake.loop.lossReason == nil)
     }
 
-    @Test(arguments: [("127.0.0.1", [1, 2, 4, 8, 10, 10]), ("0.0.0.0", [1, 2, 4, 8, 16, 32, 60, 60])])
+    static let pauses: [(String, [Int64])] = [
+        ("127.0.0.1", [1, 2, 4, 8, 10, 10]), ("0.0.0.0", [1, 2, 4, 8, 16, 32, 60, 60]),
+    ]
+
+    @Test(arguments: pauses)
     func refusedConnectionsBackOff(host: String, expected: [Int64]) throws {
         let refusing = try Listener(listens: false)
         let fake = try FakeGPSD(host: host, port: refusing.port)
         fake.loop.start()
         var pauses: [Int64] = []
         for _ in expected {
-            while fake.source.descriptor != nil { #expect(fake.loop.awaitInput(milliseconds: 60_000)) }
+            while fake.source.descriptor != nil { fake.loop.takeInput(milliseconds: 60_000) }
             let next = try #require(fake.source.nextDeadline)
             pauses.append(next.duration(since: fake.loop.now).milliseconds / 1000)
             fake.loop.pass(next.duration(since: fake.loop.now))
@@ -244,11 +237,9 @@ private final class FakeGPSD {
     }
 
     @Test func asleepItHangsUp() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         try fake.send(FakeGPSD.tpv(1))
-        #expect(fake.loop.run { fake.loop.states.last == .receiving })
+        fake.loop.reach { fake.loop.states.last == .receiving }
         #expect(fake.loop.setAsleep(true))
         #expect(fake.loop.seconds == [1])
         #expect(fake.source.descriptor == nil && fake.source.nextDeadline == nil)
@@ -256,28 +247,23 @@ private final class FakeGPSD {
         fake.server.hangUp()
         try fake.connect()
         try fake.send(FakeGPSD.tpv(5), FakeGPSD.tpv(6))
-        #expect(fake.loop.run { fake.loop.seconds == [1, 5] })
+        fake.loop.reach { fake.loop.seconds == [1, 5] }
     }
 
     @Test func anUnknownProtocolIsNotedOnce() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect(devices: nil)
+        let fake = try FakeGPSD.connected(devices: nil)
         let version = #"{"class":"VERSION","release":"9.0","proto_major":4,"proto_minor":0}"#
         try fake.send(version, FakeGPSD.devices("tcp://receiver"), version, FakeGPSD.tpv(1), FakeGPSD.tpv(2))
-        #expect(fake.loop.run { fake.loop.seconds == [1] })
-        let notices = fake.loop.events.filter { if case .notice = $0 { true } else { false } }
-        #expect(notices.count == 1)
+        fake.loop.reach { fake.loop.seconds == [1] }
+        #expect(fake.loop.notices.count == 1)
     }
 
     @Test func anEpochOfManyLinesCostsAFewWakeUps() throws {
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         for second in 1...20 {
             if second == 10 { fake.loop.forget() }
             try fake.send(FakeGPSD.tpv(second))
-            #expect(fake.loop.awaitInput())
+            fake.loop.takeInput()
             for _ in 0..<8 { try fake.send(FakeGPSD.tpv(second)) }
             fake.loop.pass(.seconds(1))
         }
@@ -290,7 +276,7 @@ private final class FakeGPSD {
         let fake = try FakeGPSD(receiver: .gpsdCycle)
         fake.loop.start()
         try fake.connect(devices: FakeGPSD.devices("/dev/ttyACM0"))
-        #expect(fake.loop.run { !fake.source.devices.isEmpty })
+        fake.loop.reach { !fake.source.devices.isEmpty }
         fake.source.setInterval(.seconds(5), at: fake.loop.now) { _ in }
         var second = 0
         func fix(_ step: Int) throws {
@@ -298,7 +284,7 @@ private final class FakeGPSD {
             let known = fake.loop.seconds.count
             fake.loop.pass(.seconds(Int64(step)))
             try fake.send(FakeGPSD.tpv(second, device: "/dev/ttyACM0"))
-            #expect(fake.loop.run { fake.loop.seconds.count > known })
+            fake.loop.reach { fake.loop.seconds.count > known }
         }
         // What it does by itself is not what is wanted.
         for _ in 0..<5 { try fix(1) }
@@ -316,7 +302,7 @@ private final class FakeGPSD {
         try fake.connect()
         for second in 0..<5 {
             try fake.send(FakeGPSD.tpv(second))
-            #expect(fake.loop.awaitInput())
+            fake.loop.takeInput()
             fake.loop.pass(.seconds(1))
         }
         fake.source.setInterval(.seconds(20), at: fake.loop.now) { _ in }
@@ -340,9 +326,7 @@ private final class FakeGPSD {
     @Test(arguments: testSeeds(81...82))
     func survivesGarbage(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let fake = try FakeGPSD()
-        fake.loop.start()
-        try fake.connect()
+        let fake = try FakeGPSD.connected()
         let line = Array((FakeGPSD.tpv(1) + "\r\n").utf8)
         for _ in 0..<300 {
             var bytes = line

@@ -13,10 +13,12 @@ final class Listener {
     /// - Parameter listens: false = the port is taken, but connections to it are refused.
     init(listens: Bool = true) throws {
         let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
-        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let kind: UInt32 = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue
+        let fd: Int32 = socket(AF_INET, Int32(kind), 0)
         self.fd = fd
-        try #require(address.withPointer { bind(fd, $0, $1) } == 0)
-        if listens { try #require(listen(fd, 4) == 0) }
+        let bound: Int32 = address.withPointer { bind(fd, $0, $1) }
+        let isReady = bound == 0 && (!listens || listen(fd, 4) == 0)
+        try #require(isReady)
         port = try #require(localPort(fd))
     }
 

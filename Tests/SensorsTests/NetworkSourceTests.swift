@@ -15,39 +15,40 @@ import Testing
         TestLoop(TCPSource(settings: TCPSettings(host: "127.0.0.1", port: port), jitter: { 0 }))
     }
 
-    @Test func readsAndConnectsAgainWhenTheServerHangsUp() throws {
+    private func connected() throws -> (server: Listener, loop: TestLoop) {
         let server = try Listener()
         let loop = loop(server.port)
         loop.start()
-        #expect(loop.awaitInput())
+        loop.takeInput()
         try server.accept()
+        return (server, loop)
+    }
+
+    @Test func readsAndConnectsAgainWhenTheServerHangsUp() throws {
+        let (server, loop) = try connected()
         try writeAll(Receiver.log(0..<3) + "$GPRMC,00", to: server.client)
-        #expect(loop.run { loop.seconds.count == 2 })
+        loop.reach { loop.seconds.count == 2 }
         server.hangUp()
-        #expect(loop.run { loop.lossReason != nil })
+        loop.reach { loop.lossReason != nil }
         // What there is of the last epoch is handed over.
         #expect(loop.seconds == [0, 1, 2])
         #expect(loop.source.descriptor == nil)
         loop.pass(.milliseconds(999))
         #expect(loop.source.descriptor == nil)
         loop.pass(.milliseconds(1))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         try server.accept()
         try writeAll(Receiver.log(10..<12), to: server.client)
-        #expect(loop.run { loop.seconds.last == 11 })
+        loop.reach { loop.seconds.last == 11 }
         #expect(loop.seconds == [0, 1, 2, 10, 11])
         #expect(loop.states.map(\.word) == ["opening", "receiving", "lost", "opening", "receiving"])
         #expect(loop.source.counters.checksumErrors == 0)
     }
 
     @Test func asleepItHangsUpAndNothingIsDue() throws {
-        let server = try Listener()
-        let loop = loop(server.port)
-        loop.start()
-        #expect(loop.awaitInput())
-        try server.accept()
+        let (server, loop) = try connected()
         try writeAll(Receiver.log(0..<3), to: server.client)
-        #expect(loop.run { loop.seconds.count == 2 })
+        loop.reach { loop.seconds.count == 2 }
         #expect(loop.setAsleep(true))
         #expect(loop.seconds == [0, 1, 2])
         #expect(loop.source.descriptor == nil && loop.source.nextDeadline == nil)
@@ -57,10 +58,10 @@ import Testing
         loop.pass(.seconds(3600))
         #expect(!server.isAskedFor)
         #expect(loop.setAsleep(false))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         try server.accept()
         try writeAll(Receiver.log(10..<12), to: server.client)
-        #expect(loop.run { loop.seconds.last == 11 })
+        loop.reach { loop.seconds.last == 11 }
         #expect(loop.states.map(\.word) == ["opening", "receiving", "opening", "receiving"])
     }
 
@@ -70,7 +71,7 @@ import Testing
         loop.start()
         var pauses: [Int64] = []
         for _ in 0..<8 {
-            #expect(loop.run { loop.source.descriptor == nil })
+            loop.reach { loop.source.descriptor == nil }
             let next = try #require(loop.source.nextDeadline)
             pauses.append(next.duration(since: loop.now).milliseconds / 1000)
             loop.pass(next.duration(since: loop.now))
@@ -81,11 +82,8 @@ import Testing
     }
 
     @Test func halfOpenConnectionIsReportedSilent() throws {
-        let server = try Listener()
-        let loop = loop(server.port)
-        loop.start()
-        #expect(loop.awaitInput())
-        try server.accept()
+        let (server, loop) = try connected()
+        defer { server.hangUp() }
         loop.pass(.seconds(5))
         #expect(loop.states == [.opening, .silent])
         #expect(loop.source.nextDeadline == nil)
@@ -128,19 +126,19 @@ import Testing
         }
         loop.start()
         #expect(!loop.source.awaitsWritability)
-        #expect(loop.awaitInput())
-        while loop.source.awaitsWritability { #expect(loop.awaitInput()) }
+        loop.takeInput()
+        while loop.source.awaitsWritability { loop.takeInput() }
         #expect(server.isAskedFor)
         try server.accept()
         try writeAll(Receiver.log(0..<2), to: server.client)
-        #expect(loop.run { !loop.seconds.isEmpty })
+        loop.reach { !loop.seconds.isEmpty }
         #expect(loop.lossReason == nil)
     }
 
     @Test func aNameThatCannotBeResolvedIsTriedAgain() throws {
         let loop = source("receiver.test", 1) { _, _ in .failure(SourceProblem("cannot find receiver.test")) }
         loop.start()
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(loop.lossReason == "cannot find receiver.test")
         #expect(loop.source.nextDeadline == loop.now + .seconds(1))
     }
@@ -159,7 +157,7 @@ import Testing
         loop.pass(.seconds(11))
         loop.pass(.seconds(12))
         gate.open()
-        #expect(loop.run { loop.lossReason == "late answer" })
+        loop.reach { loop.lossReason == "late answer" }
         #expect(counter.value == 1)
     }
 }
@@ -198,13 +196,17 @@ private final class Gate: Sendable {
         try #require(target.withPointer { sendto(fd, bytes, bytes.count, 0, $0, $1) } == bytes.count)
     }
 
-    @Test func readsSeveralSentencesOfADatagram() throws {
-        let source = UDPSource(settings: UDPSettings(port: 0))
+    private func listening(_ settings: UDPSettings) throws -> (source: UDPSource, loop: TestLoop, port: UInt16) {
+        let source = UDPSource(settings: settings)
         let loop = TestLoop(source)
         loop.start()
-        let port = try #require(source.boundPort)
+        return (source, loop, try #require(source.boundPort))
+    }
+
+    @Test func readsSeveralSentencesOfADatagram() throws {
+        let (source, loop, port) = try listening(UDPSettings(port: 0))
         try send(Receiver.log(0..<3), to: port)
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.pass(.milliseconds(300))
         #expect(loop.seconds == [0, 1, 2])
         #expect(loop.states == [.opening, .receiving])
@@ -214,45 +216,37 @@ private final class Gate: Sendable {
     }
 
     @Test func asleepItListensToNobody() throws {
-        let source = UDPSource(settings: UDPSettings(port: 0))
-        let loop = TestLoop(source)
-        loop.start()
-        try send(Receiver.log(0..<3), to: try #require(source.boundPort))
-        #expect(loop.awaitInput())
+        let (source, loop, port) = try listening(UDPSettings(port: 0))
+        try send(Receiver.log(0..<3), to: port)
+        loop.takeInput()
         #expect(loop.setAsleep(true))
         #expect(loop.seconds == [0, 1, 2])
         #expect(source.descriptor == nil && source.nextDeadline == nil && source.boundPort == nil)
         loop.pass(.seconds(3600))
         #expect(loop.setAsleep(false))
         try send(Receiver.log(10..<12), to: try #require(source.boundPort))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.pass(.milliseconds(300))
         #expect(loop.seconds == [0, 1, 2, 10, 11])
         #expect(loop.states == [.opening, .receiving, .opening, .receiving])
     }
 
     @Test func aSentenceDoesNotGoOnInTheNextDatagram() throws {
-        let source = UDPSource(settings: UDPSettings(port: 0))
-        let loop = TestLoop(source)
-        loop.start()
-        let port = try #require(source.boundPort)
+        let (source, loop, port) = try listening(UDPSettings(port: 0))
         let sentence = Receiver.rmc(0)
         try send(String(sentence.prefix(20)), to: port)
         try send(String(sentence.dropFirst(20)), to: port)
         try send(Receiver.rmc(1), to: port)
-        #expect(loop.run { source.counters.sentences == 1 })
+        loop.reach { source.counters.sentences == 1 }
         loop.pass(.milliseconds(300))
         #expect(loop.seconds == [1])
     }
 
     @Test func takesOneSenderOnlyWhereToldSo() throws {
-        let source = UDPSource(settings: UDPSettings(port: 0, from: "127.0.0.2"))
-        let loop = TestLoop(source)
-        loop.start()
-        let port = try #require(source.boundPort)
+        let (source, loop, port) = try listening(UDPSettings(port: 0, from: "127.0.0.2"))
         try send(Receiver.epoch(0), to: port)
         try send(Receiver.epoch(1), to: port, from: "127.0.0.2")
-        #expect(loop.run { source.counters.sentences == 2 })
+        loop.reach { source.counters.sentences == 2 }
         loop.pass(.milliseconds(300))
         #expect(loop.seconds == [1])
         #expect(source.refused == 1)
@@ -269,7 +263,7 @@ private final class Gate: Sendable {
         loop.pass(.seconds(1))
         #expect(loop.states.map(\.word) == ["opening", "lost", "opening"])
         try send(Receiver.epoch(0), to: port)
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(loop.states.last == .receiving)
     }
 

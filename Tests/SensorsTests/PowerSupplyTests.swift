@@ -29,12 +29,13 @@ extension SupplyFolder {
         #expect(folder.read().all == ["sbs-5-000b"])
     }
 
-    @Test(
-        arguments: [
-            ("77\n", 77), ("0\n", 0), ("100", 100), ("103\n", 100), ("255\n", 100), (" 5 \n", 5),
-            ("99999999999999999999\n", nil), ("-1\n", nil), ("\n", nil), ("", nil), ("full\n", nil), ("7 7\n", nil),
-            ("7.5\n", nil), ("0x10\n", nil),
-        ] as [(String, Int?)])
+    static let levels: [(String, Int?)] = [
+        ("77\n", 77), ("0\n", 0), ("100", 100), ("103\n", 100), ("255\n", 100), (" 5 \n", 5),
+        ("99999999999999999999\n", nil), ("-1\n", nil), ("\n", nil), ("", nil), ("full\n", nil), ("7 7\n", nil),
+        ("7.5\n", nil), ("0x10\n", nil),
+    ]
+
+    @Test(arguments: levels)
     func makesALevelOfWholeNumbersAlone(_ text: String, _ percent: Int?) throws {
         try folder.set("BAT0", ["type": "Battery\n", "capacity": text])
         #expect(state().batteryPercent == percent)
@@ -128,11 +129,12 @@ extension SupplyFolder {
         #expect(state() == PowerState(batteryPercent: 60, charging: false))
     }
 
-    @Test(
-        arguments: [
-            ("Charging", true, true), ("Discharging", false, false), ("Not charging", false, nil), ("Full", false, nil),
-            ("Unknown", nil, nil), ("", nil, nil), ("charging", nil, nil),
-        ] as [(String, Bool?, Bool?)])
+    static let statuses: [(String, Bool?, Bool?)] = [
+        ("Charging", true, true), ("Discharging", false, false), ("Not charging", false, nil), ("Full", false, nil),
+        ("Unknown", nil, nil), ("", nil, nil), ("charging", nil, nil),
+    ]
+
+    @Test(arguments: statuses)
     func aBatteryAloneTellsOfPowerByWhatItDoes(_ status: String, _ charging: Bool?, _ external: Bool?) throws {
         try folder.set("BAT0", ["type": "Battery\n", "capacity": "50\n", "status": "\(status)\n"])
         #expect(state() == PowerState(batteryPercent: 50, charging: charging, externalPower: external))

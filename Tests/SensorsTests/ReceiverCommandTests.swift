@@ -41,10 +41,12 @@ import Testing
         #expect(!ReceiverProfile.ublox.wakeCommands.isEmpty)
     }
 
-    @Test(arguments: [
+    static let sentences: [(ReceiverProfile, Int64, String)] = [
         (ReceiverProfile.mtk, 1000, "$PMTK220,1000*1F\r\n"), (.mtk, 5000, "$PMTK220,5000*1B\r\n"),
         (.casic, 1000, "$PCAS02,1000*2E\r\n"), (.quectel, 1000, "$PAIR050,1000*12\r\n"),
-    ])
+    ]
+
+    @Test(arguments: sentences)
     func sentencesAreExact(profile: ReceiverProfile, interval: Int64, expected: String) {
         #expect(profile.rateCommands(interval).map(text) == [expected])
     }
@@ -54,10 +56,12 @@ import Testing
         #expect(ReceiverProfile.mtk.wakeCommands.map(text) == ["\r\n"])
     }
 
-    @Test(arguments: [
+    static let bounds: [(ReceiverProfile, Int64, Int64)] = [
         (ReceiverProfile.ublox, 100_000, 65_535), (.mtk, 60_000, 10_000), (.mtk, 10, 100), (.casic, 60_000, 1000),
         (.quectel, 60_000, 1000),
-    ])
+    ]
+
+    @Test(arguments: bounds)
     func nothingIsAskedThatItCannotDo(profile: ReceiverProfile, asked: Int64, possible: Int64) {
         #expect(profile.rateCommands(asked) == profile.rateCommands(possible))
         #expect(profile.intervals?.contains(possible) == true)
@@ -108,7 +112,9 @@ import Testing
         #expect(judge.measured == 1000)
     }
 
-    @Test(arguments: [(4000, true), (3999, false), (6000, true), (6001, false)])
+    static let intervals: [(Int, Bool)] = [(4000, true), (3999, false), (6000, true), (6001, false)]
+
+    @Test(arguments: intervals)
     func aFifthIsClose(interval: Int, kept: Bool) {
         var judge = RateJudge()
         judge.commanded(5000)

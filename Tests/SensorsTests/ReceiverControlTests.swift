@@ -39,7 +39,7 @@ import Testing
                 time += interval
                 listen()
                 try line.send(SensorsTests.Receiver.epoch(milliseconds: time))
-                #expect(loop.awaitInput())
+                loop.takeInput()
                 listen()
             }
         }

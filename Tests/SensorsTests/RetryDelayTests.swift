@@ -13,7 +13,9 @@ import Testing
         #expect(first == .seconds(1))
     }
 
-    @Test(arguments: [(0.0, 8000), (0.5, 7200), (1, 6400), (7, 6400), (-3, 8000), (.nan, 8000)])
+    static let spreads: [(Double, Int64)] = [(0.0, 8000), (0.5, 7200), (1, 6400), (7, 6400), (-3, 8000), (.nan, 8000)]
+
+    @Test(arguments: spreads)
     func spreadTakesOffAtMostAFifth(spread: Double, milliseconds: Int64) {
         var delay = RetryDelay(from: .seconds(1), to: .seconds(60))
         for _ in 0..<3 { _ = delay.next(spread: 1) }

@@ -12,11 +12,13 @@ import Testing
         SerialDevice(node: "/dev/ttyUSB1", usb: USBIdentity(vendor: 0x0403, product: 0x6001, serial: "A10ABC")),
     ]
 
-    @Test(arguments: [
+    static let identities: [(USBIdentity?, String)] = [
         (USBIdentity(id: "1546:01a8"), "/dev/ttyACM0"), (USBIdentity(id: "0403:6001"), "/dev/ttyUSB0"),
         (USBIdentity(serial: "A10ABC"), "/dev/ttyUSB1"),
         (USBIdentity(id: "0403:6001", serial: "A10ABC"), "/dev/ttyUSB1"),
-    ])
+    ]
+
+    @Test(arguments: identities)
     func isFoundByWhatItIs(identity: USBIdentity?, node: String) throws {
         let name = SerialName.usb(try #require(identity))
         #expect(try name.node(among: { Self.devices }) == node)
@@ -50,23 +52,35 @@ import Testing
 /// Plugging and unplugging, as the loop is told of it.
 @Suite struct HotplugTests {
     private let s9600 = LineSpeed(baud: 9600)!
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func started() -> TestLoop {
+        let loop = TestLoop(SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600))))
+        loop.start()
+        return loop
+    }
+
+    private func plugged() throws -> PseudoTerminal {
+        let line = try PseudoTerminal()
+        try #require(symlink(line.path, folder.path("gps")) == 0)
+        return line
+    }
 
     private func event(_ action: String, _ node: String) -> DeviceEvent {
         DeviceEvent(action: action, subsystem: "tty", name: "ttyX", node: node, properties: [:])
     }
 
-    @Test func anEventOpensAtOnceAndStartsThePausesAnew() throws {
-        let folder = try TemporaryFolder()
-        let loop = TestLoop(
-            SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600))))
-        loop.start()
+    /// Events that were lost are a reason to look, too.
+    @Test(arguments: [true, false]) func anEventOpensAtOnceAndStartsThePausesAnew(isKnown: Bool) throws {
+        let loop = started()
         loop.pass(.seconds(40))
         // Something else was plugged in.
         loop.deviceChanged(event("add", "/dev/ttyUSB7"))
         #expect(loop.source.nextDeadline == loop.now + .seconds(1))
-        let line = try PseudoTerminal()
-        #expect(symlink(line.path, folder.path("gps")) == 0)
-        loop.deviceChanged(event("add", line.path))
+        let line = try plugged()
+        loop.deviceChanged(isKnown ? event("add", line.path) : nil)
         #expect(loop.source.descriptor != nil)
         // Events about others change nothing for a line that is open.
         loop.deviceChanged(event("remove", "/dev/ttyUSB7"))
@@ -75,27 +89,11 @@ import Testing
         #expect(loop.source.descriptor != nil && loop.states.map(\.word) == ["opening", "lost", "opening"])
     }
 
-    @Test func lostEventsAreAReasonToLook() throws {
-        let folder = try TemporaryFolder()
-        let loop = TestLoop(
-            SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600))))
-        loop.start()
-        loop.pass(.seconds(7))
-        let line = try PseudoTerminal()
-        #expect(symlink(line.path, folder.path("gps")) == 0)
-        loop.deviceChanged(nil)
-        #expect(loop.source.descriptor != nil)
-    }
-
     @Test func aDeviceThatIsGoneByItsEventIsLetGo() throws {
-        let folder = try TemporaryFolder()
-        let line = try PseudoTerminal()
-        #expect(symlink(line.path, folder.path("gps")) == 0)
-        let loop = TestLoop(
-            SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600))))
-        loop.start()
+        let line = try plugged()
+        let loop = started()
         try line.send(Receiver.rmc(0))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.deviceChanged(event("remove", line.path))
         #expect(loop.source.descriptor == nil)
         #expect(loop.lossReason == "\(folder.path("gps")) is unplugged (removed)")
@@ -117,33 +115,27 @@ import Testing
             plugged = [SerialDevice(node: line.path, usb: usb)]
             loop.deviceChanged(event("add", line.path))
             try line.send(Receiver.epoch(index * 10))
-            #expect(loop.awaitInput())
+            loop.takeInput()
             loop.pass(.seconds(1))
             plugged = []
             line.unplug()
-            #expect(loop.run { loop.states.last?.word == "lost" })
+            loop.reach { loop.states.last?.word == "lost" }
         }
         #expect(loop.seconds == [0, 10])
     }
 
     @Test func asleepNobodyLooks() throws {
-        let folder = try TemporaryFolder()
-        let loop = TestLoop(
-            SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600))))
-        loop.start()
+        let loop = started()
         #expect(loop.setAsleep(true))
-        let line = try PseudoTerminal()
-        #expect(symlink(line.path, folder.path("gps")) == 0)
+        let line = try plugged()
         loop.deviceChanged(event("add", line.path))
         #expect(loop.source.descriptor == nil && loop.source.nextDeadline == nil)
     }
 
     /// As a user without privileges, whom a mode keeps out.
     @Test func missingPermissionIsWaitedForAfterAPlug() throws {
-        let folder = try TemporaryFolder()
         let path = folder.path("gps")
-        let loop = TestLoop(SerialSource(settings: .alone(path, speed: .fixed(s9600))))
-        loop.start()
+        let loop = started()
         loop.forget()
         // A folder without permission to search it answers as a node without permission to open it does.
         #expect(chmod(folder.path, 0) == 0)
@@ -177,60 +169,55 @@ import Testing
         return "{\"class\":\"DEVICES\",\"devices\":[\(list.joined(separator: ","))]}\r\n"
     }
 
-    private func loop(_ path: String, _ port: Int) throws -> TestLoop {
-        var settings = SerialSettings(device: .path(path), speed: .fixed(try #require(LineSpeed(baud: 9600))))
-        settings.gpsd = host(port)
-        return TestLoop(SerialSource(settings: settings))
+    /// A line on which nothing comes, so that the gpsd of the server is asked.
+    private func silent() throws -> (line: PseudoTerminal, server: LocalServer, loop: TestLoop) {
+        let (line, server) = (try PseudoTerminal(), try LocalServer())
+        var settings = SerialSettings(device: .path(line.path), speed: .fixed(try #require(LineSpeed(baud: 9600))))
+        settings.gpsd = host(server.port)
+        let loop = TestLoop(SerialSource(settings: settings))
+        loop.start()
+        loop.pass(.seconds(5))
+        return (line, server, loop)
     }
 
     @Test func aSilentLineIsGPSDs() throws {
-        let line = try PseudoTerminal()
-        let server = try LocalServer()
-        let loop = try loop(line.path, server.port)
-        loop.start()
-        loop.pass(.seconds(5))
+        let (line, server, loop) = try silent()
         #expect(loop.states.last == .silent)
         try server.accept()
         let answer = Array((Self.greeting + devices("/dev/other", line.path)).utf8)
         // In pieces, as it may come.
-        #expect(loop.run { !loop.source.awaitsWritability })
+        loop.reach { !loop.source.awaitsWritability }
         for cut in [answer[..<40], answer[40..<180], answer[180...]] {
             server.send(Array(cut))
-            #expect(loop.awaitInput())
+            loop.takeInput()
         }
-        #expect(loop.run { loop.source.remark != nil })
+        loop.reach { loop.source.remark != nil }
         #expect(loop.notices.count == 1)
         #expect(loop.source.remark?.contains("gpsd has \(line.path) too") == true)
         #expect(loop.source.remark?.contains("USBAUTO=false") == true)
         // The line goes on.
         try line.send(Receiver.epoch(10))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(loop.states.last == .receiving)
     }
 
     @Test func anotherLineOfGPSDsIsNoneOfOurs() throws {
-        let line = try PseudoTerminal()
-        let server = try LocalServer()
-        let loop = try loop(line.path, server.port)
-        loop.start()
-        loop.pass(.seconds(5))
+        let (line, server, loop) = try silent()
+        defer { line.unplug() }
         try server.accept()
         server.send(Array((Self.greeting + devices("/dev/other")).utf8))
-        #expect(loop.run { loop.source.nextDeadline == nil })
+        loop.reach { loop.source.nextDeadline == nil }
         #expect(loop.source.remark == nil && loop.notices.isEmpty)
     }
 
     @Test func aGPSDThatDoesNotAnswerIsNotWaitedFor() throws {
-        let line = try PseudoTerminal()
-        let server = try LocalServer()
-        let loop = try loop(line.path, server.port)
-        loop.start()
-        loop.pass(.seconds(5))
+        let (line, server, loop) = try silent()
+        defer { withExtendedLifetime(server) {} }
         #expect(loop.source.descriptor != nil)
         loop.pass(.seconds(2))
         #expect(loop.source.remark == nil && loop.source.nextDeadline == nil)
         try line.send(Receiver.epoch(10))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(loop.states.last == .receiving)
     }
 

@@ -14,28 +14,22 @@ import Testing
         TestLoop(SerialSource(settings: .alone(path, speed: speed, rememberedSpeed: remembered)))
     }
 
-    /// Sends the epochs of a stretch, each in one piece, one second apart.
-    private func drive(_ loop: TestLoop, _ line: PseudoTerminal, _ seconds: Range<Int>) throws {
-        for second in seconds {
-            try line.send(Receiver.epoch(second))
-            #expect(loop.awaitInput())
-            loop.pass(.seconds(1))
-        }
-    }
-
-    @Test func handsOverFixesStampedAtTheirFirstByte() throws {
+    private func started() throws -> (line: PseudoTerminal, loop: TestLoop) {
         let line = try PseudoTerminal()
         let loop = loop(line.path)
         loop.start()
+        return (line, loop)
+    }
+
+    @Test func handsOverFixesStampedAtTheirFirstByte() throws {
+        let (line, loop) = try started()
         #expect(loop.states == [.opening])
         let began = loop.now
-        try drive(loop, line, 0..<3)
-        #expect(loop.seconds == [0, 1, 2])
-        #expect(loop.fixes.map(\.at) == [began, began + .seconds(1), began + .seconds(2)])
-        #expect(loop.clocks == loop.fixes.map { .arrival($0.at) })
-        #expect(loop.positions.isEmpty)
-        #expect(loop.states == [.opening, .receiving])
-        #expect(loop.source.counters.fixes == 3)
+        try loop.drive(line, 0..<3)
+        let arrivals: [EventTime] = [began, began + .seconds(1), began + .seconds(2)]
+        #expect(loop.seconds == [0, 1, 2] && loop.source.counters.fixes == 3)
+        #expect(loop.fixes.map(\.at) == arrivals && loop.clocks == arrivals.map { .arrival($0) })
+        #expect(loop.positions.isEmpty && loop.states == [.opening, .receiving])
         #expect(loop.source.name == "serial \(line.path)")
     }
 
@@ -49,21 +43,21 @@ import Testing
         let loop = loop(line.path, speed: .fixed(s4800))
         loop.start()
         let settings = line.settings
+        let (local, input, control) = (settings.c_lflag, settings.c_iflag, settings.c_cflag)
+        let wanted = tcflag_t(CLOCAL | CREAD | CS8)
+        let unwanted: tcflag_t = tcflag_t(HUPCL | CSTOPB | PARENB) | CRTSCTS
         #expect(line.speed == s4800)
-        #expect(settings.c_lflag & tcflag_t(ICANON | ECHO | ISIG) == 0)
-        #expect(settings.c_iflag & tcflag_t(ICRNL | IXON | IXOFF) == 0)
-        #expect(settings.c_cflag & tcflag_t(HUPCL | CSTOPB | PARENB) == 0)
-        #expect(settings.c_cflag & CRTSCTS == 0)
-        #expect(settings.c_cflag & tcflag_t(CLOCAL | CREAD | CS8) == tcflag_t(CLOCAL | CREAD | CS8))
+        #expect(local & tcflag_t(ICANON | ECHO | ISIG) == 0 && input & tcflag_t(ICRNL | IXON | IXOFF) == 0)
+        #expect(control & unwanted == 0 && control & wanted == wanted)
     }
 
     @Test func asleepItLetsTheLineGoAndNothingIsDue() throws {
         let line = try PseudoTerminal()
         let loop = loop(line.path, speed: .auto)
         loop.start()
-        try drive(loop, line, 0..<4)
+        try loop.drive(line, 0..<4)
         try line.send(Receiver.rmc(4))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.forget()
         #expect(loop.setAsleep(true))
         // What had begun of an epoch is all of it.
@@ -74,7 +68,7 @@ import Testing
         #expect(loop.setAsleep(false))
         #expect(loop.states == [.opening])
         // The speed is known: nothing is hunted for.
-        try drive(loop, line, 3605..<3608)
+        try loop.drive(line, 3605..<3608)
         #expect(loop.seconds == [4, 3605, 3606, 3607])
         #expect(loop.states == [.opening, .receiving])
     }
@@ -118,12 +112,12 @@ import Testing
         #expect(symlink(first.path, name) == 0)
         let loop = loop(name)
         loop.start()
-        try drive(loop, first, 0..<2)
+        try loop.drive(first, 0..<2)
         // Half an epoch and half a sentence: the first is all there will be of it, the second must not run into the next.
         try first.send(Receiver.rmc(2) + "$GPGGA,000002.00,48")
-        #expect(loop.awaitInput())
+        loop.takeInput()
         first.unplug()
-        #expect(loop.run { loop.lossReason != nil })
+        loop.reach { loop.lossReason != nil }
         #expect(loop.source.descriptor == nil)
         #expect(loop.lossReason?.contains("unplugged") == true)
         #expect(loop.seconds == [0, 1, 2])
@@ -134,7 +128,7 @@ import Testing
         #expect(symlink(second.path, name) == 0)
         loop.pass(.seconds(1))
         #expect(loop.source.descriptor != nil)
-        try drive(loop, second, 10..<12)
+        try loop.drive(second, 10..<12)
         #expect(loop.seconds == [0, 1, 2, 10, 11])
         #expect(loop.states.map(\.word) == ["opening", "receiving", "lost", "opening", "receiving"])
     }
@@ -183,10 +177,8 @@ import Testing
     }
 
     @Test func silentLineIsReportedOnceAndCostsNothing() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
-        try drive(loop, line, 0..<2)
+        let (line, loop) = try started()
+        try loop.drive(line, 0..<2)
         loop.pass(.milliseconds(3999))
         #expect(loop.states.last == .receiving)
         loop.pass(.milliseconds(1))
@@ -195,17 +187,15 @@ import Testing
         loop.forget()
         loop.pass(.seconds(3600))
         #expect(loop.wakeUps == 0)
-        try drive(loop, line, 3700..<3701)
+        try loop.drive(line, 3700..<3701)
         #expect(loop.states == [.receiving])
     }
 
     @Test func slowReceiverIsGivenThreeOfItsIntervals() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
+        let (line, loop) = try started()
         for second in stride(from: 0, to: 50, by: 10) {
             try line.send(Receiver.epoch(second))
-            #expect(loop.awaitInput())
+            loop.takeInput()
             loop.pass(.seconds(10))
         }
         loop.forget()
@@ -216,12 +206,10 @@ import Testing
     }
 
     @Test func bytesWithoutSentencesAreToldApartFromSilence() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
+        let (line, loop) = try started()
         for _ in 0..<6 {
             try line.send("\u{1}\u{2}junk")
-            #expect(loop.awaitInput())
+            loop.takeInput()
             loop.pass(.seconds(1))
         }
         #expect(loop.states == [.opening, .unreadable])
@@ -229,23 +217,21 @@ import Testing
         #expect(loop.states == [.opening, .unreadable, .silent])
         #expect(loop.source.nextDeadline == nil)
         try line.send("junk")
-        #expect(loop.awaitInput())
+        loop.takeInput()
         loop.pass(.seconds(5))
         #expect(loop.states.last == .silent)
-        try drive(loop, line, 100..<101)
+        try loop.drive(line, 100..<101)
         #expect(loop.states.last == .receiving)
     }
 
     @Test func restsWithinAnEpochOnceItsRhythmIsKnown() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
-        try drive(loop, line, 0..<8)
+        let (line, loop) = try started()
+        try loop.drive(line, 0..<8)
         loop.forget()
         for second in 8..<18 {
             let began = loop.now
             try line.send(Receiver.rmc(second))
-            #expect(loop.awaitInput())
+            loop.takeInput()
             #expect(loop.source.descriptor == nil)
             #expect(loop.source.nextDeadline == began + .milliseconds(150))
             try line.send(Receiver.gga(second))
@@ -259,26 +245,28 @@ import Testing
         #expect(loop.wakeUps == 20)
     }
 
-    @Test(arguments: [(9600, 200, 100), (460_800, 1000, 44), (115_200, 1000, 150), (115_200, 5000, 150)])
+    static let rests: [(Int, Int, Int64)] = [
+        (9600, 200, 100), (460_800, 1000, 44), (115_200, 1000, 150), (115_200, 5000, 150),
+    ]
+
+    @Test(arguments: rests)
     func restIsNeverLongerThanTheReceiverOrTheBufferAllows(baud: Int, intervalMs: Int, restMs: Int64) throws {
         let line = try PseudoTerminal()
         let loop = loop(line.path, speed: .fixed(try #require(LineSpeed(baud: baud))))
         loop.start()
         for index in 0..<8 {
             try line.send(Receiver.epoch(milliseconds: index * intervalMs))
-            #expect(loop.awaitInput())
+            loop.takeInput()
             loop.pass(.milliseconds(intervalMs))
         }
         try line.send(Receiver.rmc(milliseconds: 8 * intervalMs))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         let rest = try #require(loop.source.nextDeadline).duration(since: loop.now)
         #expect(rest.milliseconds == restMs)
     }
 
     @Test func mayBeAskedAndClosedFromWithinADelivery() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
+        let (line, loop) = try started()
         var fixes: [Int] = []
         loop.onEvent = { event in
             guard case .epoch = event else { return }
@@ -287,19 +275,17 @@ import Testing
             loop.source.close()
         }
         try line.send(Receiver.log(0..<3))
-        #expect(loop.awaitInput())
+        loop.takeInput()
         #expect(fixes == [2, 2])
         #expect(loop.source.descriptor == nil)
         #expect(loop.source.nextDeadline == nil)
     }
 
     @Test func burstThatEndsItsEpochCostsOneWakeUp() throws {
-        let line = try PseudoTerminal()
-        let loop = loop(line.path)
-        loop.start()
-        try drive(loop, line, 0..<8)
+        let (line, loop) = try started()
+        try loop.drive(line, 0..<8)
         loop.forget()
-        try drive(loop, line, 8..<18)
+        try loop.drive(line, 8..<18)
         #expect(loop.seconds == Array(8..<18))
         #expect(loop.wakeUps == 10)
     }
@@ -380,11 +366,7 @@ import Testing
         #expect(loop.states.map(\.word) == ["opening", "unreadable", "receiving"])
         loop.forget()
         // Found is found: no more timers of the hunt.
-        for second in 60..<70 {
-            try line.send(Receiver.epoch(second))
-            loop.awaitInput()
-            loop.pass(.seconds(1))
-        }
+        try loop.drive(line, 60..<70)
         #expect(line.speed?.baud == 38_400)
     }
 
@@ -393,11 +375,7 @@ import Testing
         let source = SerialSource(settings: .alone(line.path, rememberedSpeed: LineSpeed(baud: 9600)))
         let loop = TestLoop(source)
         loop.start()
-        for second in 0..<3 {
-            try line.send(Receiver.epoch(second))
-            loop.awaitInput()
-            loop.pass(.seconds(1))
-        }
+        try loop.drive(line, 0..<3)
         #expect(source.foundSpeed?.baud == 9600)
         for second in 3..<20 where source.foundSpeed?.baud == 9600 {
             try line.send(line.speed?.baud == 115_200 ? Receiver.epoch(second) : "\u{3}\u{7F}x")
@@ -411,6 +389,17 @@ import Testing
     @Test func unknownSpeedsAreNoSpeeds() {
         #expect(LineSpeed(baud: 12_345) == nil)
         for baud in LineSpeed.supported { #expect(LineSpeed(baud: baud)?.baud == baud) }
+    }
+}
+
+extension TestLoop {
+    /// Sends the epochs of a stretch, each in one piece, one second apart.
+    func drive(_ line: PseudoTerminal, _ seconds: Range<Int>) throws {
+        for second in seconds {
+            try line.send(Receiver.epoch(second))
+            takeInput()
+            pass(.seconds(1))
+        }
     }
 }
 

@@ -58,6 +58,18 @@ final class TestLoop {
         return condition()
     }
 
+    /// The same where the condition must hold in the end.
+    func reach(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool) {
+        if !run(until: condition) { Issue.record("it never came to that: \(states)", sourceLocation: sourceLocation) }
+    }
+
+    /// Waits for input that must come.
+    func takeInput(milliseconds: Int32 = 5000, sourceLocation: SourceLocation = #_sourceLocation) {
+        if !awaitInput(milliseconds: milliseconds) {
+            Issue.record("nothing came: \(states)", sourceLocation: sourceLocation)
+        }
+    }
+
     func setAsleep(_ asleep: Bool, for duration: Duration? = nil) -> Bool {
         source.setAsleep(asleep, until: duration.map { now + $0 }, at: now, take)
     }

@@ -13,39 +13,39 @@ import Testing
         var place: PlanePoint
         var speed: Double
         var course: Double
-        var hdop: Double
     }
 
     /// Decoded here and not with the NMEA target, so that a shared mistake cannot hide.
-    private func decoded(_ bytes: [UInt8], origin: Coordinate) -> [Fix] {
-        let plane = LocalPlane(origin: origin)
+    private func decoded(_ drive: inout SimulatedDrive) -> [Fix] {
+        let plane = LocalPlane(origin: drive.settings.origin)
+        func number(_ field: ArraySlice<UInt8>) -> Double { Double(String(decoding: field, as: UTF8.self))! }
+        func degrees(_ field: ArraySlice<UInt8>, _ digits: Int, isNegative: Bool) -> Double {
+            let degrees = number(field.prefix(digits)) + number(field.dropFirst(digits)) / 60
+            return isNegative ? -degrees : degrees
+        }
         var fixes: [Fix] = []
-        for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
-            let fields = line.dropLast(3).split(separator: ",", omittingEmptySubsequences: false)
-            if fields[0] == "$GNRMC", fields[2] == "A" {
-                func degrees(_ field: Substring, _ digits: Int, _ sign: Double) -> Double {
-                    sign * (Double(field.prefix(digits))! + Double(field.dropFirst(digits))! / 60)
-                }
-                let coordinate = Coordinate(
-                    latitude: degrees(fields[3], 2, fields[4] == "S" ? -1 : 1),
-                    longitude: degrees(fields[5], 3, fields[6] == "W" ? -1 : 1))!
-                fixes.append(
-                    Fix(
-                        place: plane.point(coordinate), speed: Double(fields[7])! * 1852 / 3600,
-                        course: Double(fields[8])!, hdop: 0))
-            } else if fields[0] == "$GNGGA", fields[6] == "1" {
-                fixes[fixes.count - 1].hdop = Double(fields[8])!
+        while let epoch = drive.nextEpoch() {
+            let fields = epoch.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            guard fields.count > 9, fields[0].elementsEqual("$GNRMC".utf8), fields[2] == [UInt8(ascii: "A")] else {
+                continue
             }
+            let coordinate = Coordinate(
+                latitude: degrees(fields[3], 2, isNegative: fields[4] == [UInt8(ascii: "S")]),
+                longitude: degrees(fields[5], 3, isNegative: fields[6] == [UInt8(ascii: "W")]))!
+            fixes.append(
+                Fix(place: plane.point(coordinate), speed: number(fields[7]) * 1852 / 3600, course: number(fields[8])))
         }
         return fixes
     }
 
     private func drive(
-        _ scenario: String, _ preset: NoisePreset, seed: UInt64, noiseSeed: UInt64? = nil, period: Int = 1000
+        _ scenario: String, _ preset: NoisePreset, seed: UInt64, noiseSeed: UInt64? = nil, period: Int = 1000,
+        _ sentences: NMEAWriter.Sentences = .rmc
     ) -> SimulatedDrive {
         SimulatedDrive(
             Scenario.named(scenario)!,
-            settings: SimulatedDrive.Settings(seed: seed, noiseSeed: noiseSeed, preset: preset, period: period))
+            settings: SimulatedDrive.Settings(
+                seed: seed, noiseSeed: noiseSeed, preset: preset, period: period, sentences: sentences))
     }
 
     @Test func givesTheSameBytesForTheSameSeed() {
@@ -74,7 +74,7 @@ import Testing
         quiet.jumpsPerDay = 0
         for seed in 1...8 as ClosedRange<UInt64> {
             var drive = drive("parked-day", quiet, seed: seed, period: 60_000)
-            let fixes = decoded(drive.allBytes(), origin: drive.settings.origin)
+            let fixes = decoded(&drive)
             #expect(fixes.count == 1440)
             for (fix, later) in zip(fixes, fixes.dropFirst(10)) {
                 squares += fix.place.east * fix.place.east + fix.place.north * fix.place.north
@@ -90,7 +90,7 @@ import Testing
 
     @Test func believesItStandsStillWithinTheDopplerNoise() {
         var drive = drive("parked-day", .open, seed: 2, period: 10_000)
-        let fixes = decoded(drive.allBytes(), origin: drive.settings.origin)
+        let fixes = decoded(&drive)
         let meanSquare = fixes.reduce(0) { $0 + $1.speed * $1.speed } / Double(fixes.count)
         #expect(abs((meanSquare / 2).squareRoot() / (0.05 * 1.09.squareRoot()) - 1) < 0.1)
         let north = fixes.count { $0.course < 90 || $0.course > 270 }
@@ -99,7 +99,7 @@ import Testing
 
     @Test func followsTheTrueVelocityWithALagOfASecond() {
         var drive = drive("city", .open, seed: 3)
-        let fixes = decoded(drive.allBytes(), origin: drive.settings.origin)
+        let fixes = decoded(&drive)
         #expect(fixes.count == drive.truth.samples.count)
         var followed = PlanePoint.zero
         var (squares, unlagged, count) = (0.0, 0.0, 0.0)
@@ -117,14 +117,14 @@ import Testing
     @Test func jumpsInTheCanyonButNotInTheOpen() {
         func worst(_ preset: NoisePreset) -> Double {
             var drive = drive("parked-day", preset, seed: 4, period: 10_000)
-            return decoded(drive.allBytes(), origin: drive.settings.origin).map(\.place.length).max() ?? 0
+            return decoded(&drive).map(\.place.length).max() ?? 0
         }
         #expect(worst(.open) < 10)
         #expect((30...150).contains(worst(.canyon)))
     }
 
     @Test func saysInTheHDOPThatTheFirstFixAfterAGarageIsPoor() throws {
-        var drive = drive("garage", .open, seed: 8)
+        var drive = drive("garage", .open, seed: 8, .standard)
         var epochs: [String] = []
         while let epoch = drive.nextEpoch() { epochs.append(String(decoding: epoch, as: UTF8.self)) }
         let void = try #require(epochs.lastIndex { $0.contains("GNRMC") && $0.contains(",V,") })
@@ -141,7 +141,7 @@ import Testing
         var drive = drive("power-up", .street, seed: 1)
         var epochs: [[UInt8]] = []
         while let epoch = drive.nextEpoch() { epochs.append(epoch) }
-        for (sample, epoch) in zip(drive.truth.samples, epochs) { #expect(epoch.isEmpty == (sample.sky == .off)) }
+        #expect(zip(drive.truth.samples, epochs).allSatisfy { $1.isEmpty == ($0.sky == .off) })
         let first = try #require(epochs.first { !$0.isEmpty })
         #expect(String(decoding: first, as: UTF8.self).hasPrefix("$GNRMC,,V,,,,,,,,,,N*"))
     }

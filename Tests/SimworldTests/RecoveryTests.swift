@@ -15,7 +15,7 @@ extension SimulatedDiskTests {
         @Test(.bug(id: 11)) func theReceiverIsNotAskedToBindBeforeAllRowsAreBack() throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
-            try bench.live(for: 1500, device: "van-7")
+            try bench.live(for: 800, device: "van-7")
             try bench.damage()
             bench.network.behaves("alpha", .good)
             let bind = #"{"do":"endpoint","action":"bind","endpoint":"alpha","force":true}"#
@@ -31,7 +31,7 @@ extension SimulatedDiskTests {
         @Test(.bug(id: 11)) func anEndpointThatIsReleasedSends() throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
-            try bench.live(for: 1500, device: "van-7")
+            try bench.live(for: 1200, device: "van-7")
             try bench.damage()
             try bench.live(for: 0.5, device: "van-7")
             try bench.live(for: 300, device: "van-8", [(0.5, Bench.status), (299, Bench.status)])
@@ -43,7 +43,7 @@ extension SimulatedDiskTests {
         @Test(.bug(id: 11)) func rowsOfAnEndpointThatIsNoLongerConfiguredAreSpokenOf() throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
-            try bench.live(for: 600, device: "van-7")
+            try bench.live(for: 300, device: "van-7")
             let rows = try #require(bench.waiting.first)
             for _ in 0..<2 {
                 try bench.live(for: 120, device: "van-7", endpoints: ["beta"])
@@ -56,7 +56,7 @@ extension SimulatedDiskTests {
         @Test(.bug(id: 11), arguments: [false, true]) func whatADiskReportsLateIsHeld(isDamaged: Bool) throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
-            try bench.live(for: 600, device: "van-7")
+            try bench.live(for: 300, device: "van-7")
             let rows = try #require(bench.waiting.first)
             if isDamaged { try bench.damage() }
             simdisk_set(Int32(simdisk_fail_read), 1_000_000)

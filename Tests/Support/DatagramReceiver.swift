@@ -33,13 +33,7 @@ public final class DatagramReceiver {
 
     private func bind(_ name: [UInt8]) throws {
         fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
-        let length = socklen_t(2 + name.count)
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(fd, $0, length) }
-        }
+        let result = withUnixAddress(name) { Glibc.bind(fd, $0, $1) }
         guard result == 0 else {
             throw RunningProgram.Unfinished(text: "bind: \(String(cString: strerror(errno)))")
         }

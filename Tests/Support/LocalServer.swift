@@ -8,22 +8,7 @@ public final class LocalServer {
 
     /// - Parameter port: 0 lets the system choose.
     public init(port: Int = 0) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var on: Int32 = 1
-        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, 4)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = UInt16(port).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let listener = self.listener
-        let bound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && listen(listener, 8) == 0 && getsockname(listener, $0, &length) == 0
-            }
-        }
-        guard bound else { throw RunningProgram.Unfinished(text: "no server: \(String(cString: strerror(errno)))") }
-        self.port = Int(UInt16(bigEndian: address.sin_port))
+        (listener, self.port) = try listenOnLoopback(port: port, backlog: 8)
     }
 
     /// Waits for the next client; the one before is cut off.
@@ -52,15 +37,7 @@ public final class LocalServer {
 
     /// The HTTP request that the client sends, or what there is of it when the client hangs up.
     public func receive() -> [UInt8] {
-        var received: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        var wait = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
-        while !Self.isWhole(received), poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
-            let count = recv(connection, &chunk, chunk.count, 0)
-            guard count > 0 else { break }
-            received += chunk[..<count]
-        }
-        return received
+        TestSupport.receive(from: connection, Self.isWhole)
     }
 
     /// That many bytes, or fewer when the client hangs up or sends nothing for a while.

@@ -6,11 +6,24 @@ public enum MainJob {
     public static func run(
         _ log: String, collector: [String] = [], endpoint: String = ""
     ) throws -> (received: [Rig.Received], expected: [Rig.Kept]) {
+        try run(collector, endpoint) { _ in log }
+    }
+
+    /// The same with a part of the demo drive.
+    public static func run(
+        _ part: DemoDrive.Part, collector: [String] = [], endpoint: String = ""
+    ) throws -> (received: [Rig.Received], expected: [Rig.Kept]) {
+        try run(collector, endpoint) { try $0.write(part) }
+    }
+
+    private static func run(
+        _ collector: [String], _ endpoint: String, _ log: (Rig) throws -> String
+    ) throws -> (received: [Rig.Received], expected: [Rig.Kept]) {
         let rig = try Rig()
+        let log = try log(rig)
         try rig.startCollector(collector)
-        try rig.configure(source: source(log), endpoint: endpoint)
-        let daemon = try rig.startDaemon()
-        guard try daemon.exitStatus(within: 120) == 0 else { throw RunningProgram.Unfinished(text: daemon.text) }
+        try rig.configure(source: Rig.log(log), endpoint: endpoint)
+        try rig.runDaemon(within: 120)
         try checkNothingWasRefused(rig)
         return (try rig.received(), try rig.replayed(log))
     }
@@ -40,7 +53,7 @@ public enum MainJob {
         let rig = try Rig()
         try rig.startCollector()
         // Slow enough that every life gets somewhere and none gets to the end at once.
-        try rig.configure(source: source(log), outbox: "commit_window = \"20ms\"")
+        try rig.configure(source: Rig.log(log), outbox: "commit_window = \"20ms\"")
         var survival = Survival(received: [], expected: try rig.replayed(log))
         while survival.kills < times {
             let daemon = try rig.startDaemon()
@@ -53,8 +66,7 @@ public enum MainJob {
             survival.kills += 1
             if let row = try rig.newestRow() { survival.stored.append(row) }
         }
-        let last = try rig.startDaemon()
-        guard try last.exitStatus(within: 120) == 0 else { throw RunningProgram.Unfinished(text: last.text) }
+        try rig.runDaemon(within: 120)
         try checkNothingWasRefused(rig)
         survival.received = try rig.received()
         return survival
@@ -64,10 +76,6 @@ public enum MainJob {
     private static func checkNothingWasRefused(_ rig: Rig) throws {
         let summary = try rig.stopCollector()
         guard summary.contains("refused: 0") else { throw RunningProgram.Unfinished(text: summary) }
-    }
-
-    private static func source(_ log: String) -> String {
-        "kind = \"file\"\npath = \"\(log)\"\nplayback = \"max\""
     }
 
     /// The first expected location that has no received one within `milliseconds`; nil when all have. Heartbeats are

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The daemon and a collector in a folder of their own.
 public final class Rig {
@@ -6,8 +7,9 @@ public final class Rig {
     public private(set) var port = 0
     private var collector: RunningProgram?
 
-    public init() throws {
-        directory = URL(fileURLWithPath: try makeTemporaryDirectory())
+    /// - Parameter parent: where it is made, for what is about a disk.
+    public init(in parent: String = scratchFolder) throws {
+        directory = URL(fileURLWithPath: try makeTemporaryDirectory(in: parent))
     }
 
     deinit {
@@ -26,18 +28,16 @@ public final class Rig {
             "waypost-collector",
             ["--port", String(port), "--output", path("received.jsonl"), "--print-port-to", portFile] + arguments,
             in: directory)
-        let deadline = Date(timeIntervalSinceNow: 20 * RunningProgram.slack)
-        while true {
-            if let text = try? String(contentsOfFile: portFile, encoding: .utf8),
-                let found = Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
-            {
-                return port = found
+        let found = eventually(within: 20) { () -> Int? in
+            if let text = try? String(contentsOfFile: portFile, encoding: .utf8) {
+                return Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
             }
-            guard Date() < deadline, collector?.isRunning == true else {
-                throw RunningProgram.Unfinished(text: "collector: \(collector?.text ?? "")")
-            }
-            usleep(5000)
+            return collector?.isRunning == true ? nil : 0
         }
+        guard let found, found > 0 else {
+            throw RunningProgram.Unfinished(text: "collector: \(collector?.text ?? "")")
+        }
+        port = found
     }
 
     /// Ends the collector; its port stays reserved for the next one.
@@ -77,6 +77,20 @@ public final class Rig {
         return file
     }
 
+    /// The source that reads a log; one that it follows at its end keeps the daemon.
+    public static func log(_ path: String, playback: String = "\"max\"", follow: Bool = false) -> String {
+        "kind = \"file\"\npath = \"\(path)\"\nplayback = \(playback)\nfollow = \(follow)"
+    }
+
+    /// Receivers of the demo drive, which lies before the day that the daemon was built: a live one would not be believed.
+    public static func tcp(_ port: Int) -> String {
+        "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(port)\nrollover = \"off\""
+    }
+
+    public static func serial(_ path: String, baud: Int = 9600) -> String {
+        "kind = \"serial\"\npath = \"\(path)\"\nbaud = \(baud)\nrollover = \"off\""
+    }
+
     /// Changes a text in the configuration.
     public func reconfigure(_ text: String, to other: String) throws {
         let file = path("waypost.toml")
@@ -84,36 +98,73 @@ public final class Rig {
             .write(toFile: file, atomically: true, encoding: .utf8)
     }
 
+    /// The daemon with a collector and a receiver on the network, to which it is connected.
+    public static func withReceiver(
+        more: String = ""
+    ) throws -> (rig: Rig, receiver: LocalServer, daemon: RunningProgram) {
+        let (rig, receiver) = try (Rig(), LocalServer())
+        try rig.startCollector()
+        try rig.configure(source: tcp(receiver.port), more: more)
+        let daemon = try rig.startDaemon()
+        try receiver.accept()
+        return (rig, receiver, daemon)
+    }
+
     public func waypost(_ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
         try RunningProgram("waypost", arguments, in: directory, environment: environment)
+    }
+
+    /// Runs a daemon to the end of its log, which has to be good.
+    /// - Returns: what it said.
+    @discardableResult
+    public func runDaemon(_ arguments: [String] = [], within seconds: Double = 60) throws -> String {
+        let daemon = try startDaemon(arguments)
+        guard try daemon.exitStatus(within: seconds) == 0 else { throw RunningProgram.Unfinished(text: daemon.text) }
+        return daemon.text
+    }
+
+    /// A line for the shell, which has to end well.
+    /// - Returns: what it printed.
+    @discardableResult
+    public func shell(_ line: String) throws -> String {
+        let shell = try RunningProgram(shell: line, in: directory)
+        guard try shell.exitStatus(within: 20) == 0 else { throw RunningProgram.Unfinished(text: shell.text) }
+        return shell.text
     }
 
     public func startDaemon(_ arguments: [String] = [], environment: [String: String] = [:]) throws -> RunningProgram {
         try waypost(["run", "--config", path("waypost.toml")] + arguments, environment: environment)
     }
 
-    /// What `waypost status` says: its exit status, and the object of `--json`.
-    public func status() throws -> (exit: Int32, report: [String: Any]) {
-        let program = try waypost(["status", "--json", "--socket", path("control.sock")])
-        let exit = try program.exitStatus(within: 10)
-        let report = try? JSONSerialization.jsonObject(with: Data(program.text.utf8)) as? [String: Any]
-        return (exit, report ?? [:])
+    /// What the daemon answers to `status`.
+    public func status() throws -> [String: Any] { try order(#"{"id":1,"do":"status"}"#) }
+
+    /// The exit status of `waypost status`.
+    public func statusExit() throws -> Int32 {
+        try waypost(["status", "--socket", path("control.sock")]).exitStatus(within: 10)
     }
 
-    /// What `waypost status` says of one endpoint, asked until it is as wanted.
+    /// Asks for the status until `found` has something in it: there is no event for most of what a status tells.
+    private func waitForStatus<Found>(
+        within seconds: Double, _ what: String, _ found: ([String: Any]) -> Found?
+    ) throws -> Found {
+        var report: [String: Any] = [:]
+        let found = eventually(within: seconds) { () -> Found? in
+            guard let status = try? status() else { return nil }
+            report = status
+            return found(status)
+        }
+        guard let found else { throw RunningProgram.Unfinished(text: "\(what) in: \(report)") }
+        return found
+    }
+
+    /// What the status says of one endpoint, once it is as wanted.
     @discardableResult
     public func waitForEndpoint(
         _ name: String = "main", within seconds: Double = 30, _ wanted: ([String: Any]) -> Bool
     ) throws -> [String: Any] {
-        let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
-        while true {
-            // The socket does not listen yet while the daemon starts.
-            let endpoints = (try? order(#"{"id":1,"do":"status"}"#))?["endpoints"] as? [[String: Any]] ?? []
-            if let endpoint = endpoints.first(where: { $0["name"] as? String == name }), wanted(endpoint) {
-                return endpoint
-            }
-            guard Date() < deadline else { throw RunningProgram.Unfinished(text: "endpoint \(name) in: \(endpoints)") }
-            usleep(20_000)
+        try waitForStatus(within: seconds, "endpoint \(name)") { report in
+            (report["endpoints"] as? [[String: Any]])?.first { $0["name"] as? String == name && wanted($0) }
         }
     }
 
@@ -125,48 +176,48 @@ public final class Rig {
         return program.text
     }
 
-    /// Gives an order over the control socket, as another program would.
+    /// Runs a command of the program to its end.
+    public func call(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) throws -> (status: Int32, text: String) {
+        let program = try waypost(arguments, environment: environment)
+        let status = try program.exitStatus(within: 60)
+        return (status, program.text)
+    }
+
+    /// Gives a command to the daemon, which it finds by the socket.
+    public func command(_ line: String) throws -> (status: Int32, text: String) {
+        try call(line.split(separator: " ").map(String.init) + ["--socket", path("control.sock")])
+    }
+
+    /// Gives an order over the control socket, as another program would, once it listens.
     public func order(_ frame: String) throws -> [String: Any] {
-        let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var client: Int32 = -1
         defer { close(client) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path("control.sock").utf8)) }
-        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let connected = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(client, $0, length) == 0 }
+        let name = Array(path("control.sock").utf8) + [0]
+        let connected = eventually(within: 20) { () -> Bool? in
+            close(client)
+            client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            return withUnixAddress(name) { connect(client, $0, $1) == 0 ? true : nil }
         }
         let line = Array("\(frame)\n".utf8)
-        guard connected, send(client, line, line.count, Int32(MSG_NOSIGNAL)) == line.count else {
+        guard connected == true, send(client, line, line.count, Int32(MSG_NOSIGNAL)) == line.count else {
             throw RunningProgram.Unfinished(text: "control socket: \(String(cString: strerror(errno)))")
         }
-        var reply: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        var wait = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
-        while reply.last != 0x0A, poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
-            let count = recv(client, &chunk, chunk.count, 0)
-            guard count > 0 else { break }
-            reply += chunk[..<count]
-        }
+        let reply = receive(from: client) { $0.last == 0x0A }
         guard let object = try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any] else {
             throw RunningProgram.Unfinished(text: "control socket: \(String(decoding: reply, as: UTF8.self))")
         }
         return object
     }
 
-    /// Asks for the status until `group.member` is as wanted.
+    /// The status, once `group.member` is as wanted.
     @discardableResult
     public func waitFor(
         _ group: String, _ member: String, within seconds: Double = 20, _ wanted: (Any?) -> Bool
-    ) throws -> (exit: Int32, report: [String: Any]) {
-        let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
-        while true {
-            let status = try status()
-            if wanted((status.report[group] as? [String: Any])?[member]) { return status }
-            guard Date() < deadline else {
-                throw RunningProgram.Unfinished(text: "\(group).\(member) in: \(status.report)")
-            }
-            usleep(10_000)
+    ) throws -> [String: Any] {
+        try waitForStatus(within: seconds, "\(group).\(member)") { report in
+            wanted((report[group] as? [String: Any])?[member]) ? report : nil
         }
     }
 
@@ -202,6 +253,22 @@ public final class Rig {
         }
     }
 
+    /// What the collector has stored, once it is as wanted; what it has at last when that does not happen.
+    public func waitForReceived(
+        within seconds: Double = 60, _ wanted: ([Received]) -> Bool
+    ) throws -> [Received] {
+        var size: Int64 = -1
+        let found = eventually(within: seconds) { () -> [Received]? in
+            var entry = stat()
+            guard stat(path("received.jsonl"), &entry) == 0, Int64(entry.st_size) != size else { return nil }
+            size = Int64(entry.st_size)
+            // The last line may be half written.
+            let rows = (try? received()) ?? []
+            return wanted(rows) ? rows : nil
+        }
+        return try found ?? received()
+    }
+
     /// The newest row of the queue; nil when it is empty or not there yet.
     public func newestRow(of file: String? = nil) throws -> (seq: Int, time: String)? {
         let file = file ?? path("outbox.db")
@@ -215,7 +282,7 @@ public final class Rig {
     }
 
     /// A location as `waypost replay` prints it.
-    public struct Kept {
+    public struct Kept: @unchecked Sendable {
         public var timeMs: Int
         public var latitude: Double
         public var longitude: Double
@@ -224,8 +291,29 @@ public final class Rig {
         public var members: [String: Any]
     }
 
+    /// What is known already of parts of the demo drive, by their file names.
+    private static let known = Mutex<[String: [Kept]]>([:])
+
     /// The published locations that `waypost replay` gives for a log by the rule `either`.
     public func replayed(_ log: String) throws -> [Kept] {
+        let name = URL(fileURLWithPath: log).lastPathComponent
+        guard name.hasPrefix(DemoDrive.prefix) else { return try replay(log) }
+        return try Self.known.withLock { known in
+            if let kept = known[name] { return kept }
+            let kept = try replay(log)
+            known[name] = kept
+            return kept
+        }
+    }
+
+    /// A file with a part of the demo drive.
+    public func write(_ part: DemoDrive.Part) throws -> String {
+        let file = path(part.name)
+        try Data(part.bytes).write(to: URL(fileURLWithPath: file))
+        return file
+    }
+
+    private func replay(_ log: String) throws -> [Kept] {
         try """
         [device]
         id = "rig"

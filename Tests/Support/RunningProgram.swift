@@ -65,14 +65,27 @@ public final class RunningProgram {
         if signal == SIGKILL { process.waitUntilExit() }
     }
 
-    /// Waits until its output holds `words`.
-    public func waitFor(_ words: String, within seconds: Double = 20) throws {
-        let deadline = Date(timeIntervalSinceNow: seconds * Self.slack)
-        while !text.contains(words) {
-            guard process.isRunning, Date() < deadline else { throw Unfinished(text: "no \"\(words)\" in: \(text)") }
-            usleep(5000)
-        }
+    /// Ends a daemon as its service manager does, which has to end well.
+    public func stop(within seconds: Double = 10) throws {
+        kill(SIGTERM)
+        guard try exitStatus(within: seconds) == 0 else { throw Unfinished(text: text) }
     }
+
+    /// Waits until its output holds `words`, so often in all.
+    public func waitFor(_ words: String, times: Int = 1, within seconds: Double = 20) throws {
+        var size: Int64 = -1
+        let isThere = eventually(within: seconds, every: 20_000) { () -> Bool? in
+            let isRunning = process.isRunning
+            var entry = stat()
+            guard stat(output.path, &entry) == 0, Int64(entry.st_size) != size else { return isRunning ? nil : false }
+            size = Int64(entry.st_size)
+            return count(of: words) >= times ? true : isRunning ? nil : false
+        }
+        guard isThere == true else { throw Unfinished(text: "no \"\(words)\" in: \(text)") }
+    }
+
+    /// How often its output holds `words`.
+    public func count(of words: String) -> Int { text.components(separatedBy: words).count - 1 }
 
     /// The most memory that it has had resident so far, in bytes.
     public var peakMemory: Int {
@@ -103,5 +116,21 @@ public final class RunningProgram {
         public var description: String { text }
 
         public init(text: String) { self.text = text }
+    }
+}
+
+/// Asks until `found` has something, soon at first and then ever more seldom: for what there is no event to wait for.
+/// - Parameter longest: microseconds between two questions at the most.
+/// - Returns: nil when there is nothing after `seconds` of an idle machine.
+public func eventually<Found>(
+    within seconds: Double, every longest: useconds_t = 100_000, _ found: () throws -> Found?
+) rethrows -> Found? {
+    let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
+    var pause: useconds_t = 2000
+    while true {
+        if let found = try found() { return found }
+        if Date() >= deadline { return nil }
+        usleep(pause)
+        pause = min(pause * 3 / 2, longest)
     }
 }

@@ -141,31 +141,13 @@ public final class ScriptedConnection {
     }
 }
 
-public func listenOnLoopback(backlog: Int32) throws -> (descriptor: Int32, port: Int) {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let bound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-            bind(descriptor, address, length) == 0 && listen(descriptor, backlog) == 0
-                && getsockname(descriptor, address, &length) == 0
-        }
-    }
-    guard bound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
-}
-
 /// Descriptors of this process whose peer is that port of loopback.
 public func descriptorsConnected(to port: Int) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return names.compactMap { Int32($0) }.count { descriptor in
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let known = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+        let (isConnected, peer) = withLoopback(0) { address, length in
+            getpeername(descriptor, address, &length) == 0 && Int32(address.pointee.sa_family) == AF_INET
         }
-        return known && Int32(address.sin_family) == AF_INET && Int(UInt16(bigEndian: address.sin_port)) == port
+        return isConnected && peer == port
     }
 }

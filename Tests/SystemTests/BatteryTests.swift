@@ -4,12 +4,7 @@ import Testing
 
 /// The daemon on a host whose battery and charger are folders.
 @Suite(.waiting) struct BatteryTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
-
-    private func fixes(_ lines: Range<Int>) throws -> [UInt8] {
-        let text = try String(contentsOfFile: drive, encoding: .utf8).split(whereSeparator: \.isNewline)
-        return Array(text.filter { $0.hasPrefix("$") }[lines].map { "\($0)\r\n" }.joined().utf8)
-    }
+    private func fixes(_ sentences: Range<Int>) -> [UInt8] { DemoDrive.bytes(sentences) }
 
     private func set(_ rig: Rig, _ name: String, _ files: KeyValuePairs<String, String>) throws {
         let folder = supplies(rig)
@@ -22,7 +17,7 @@ import Testing
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(
-            source: "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(server.port)\nrollover = \"off\"",
+            source: Rig.tcp(server.port),
             more: "[battery]\npath = \"\(rig.path("supplies"))\"\n\(more)")
         return rig
     }
@@ -39,12 +34,7 @@ import Testing
     }
 
     private func records(_ rig: Rig, _ count: Int) throws -> [Rig.Received] {
-        let deadline = Date(timeIntervalSinceNow: 60)
-        while true {
-            let found = try rig.received().filter { $0.event == "power" }
-            if found.count >= count || Date() > deadline { return found }
-            usleep(20_000)
-        }
+        try rig.waitForReceived { rows in rows.count { $0.event == "power" } >= count }.filter { $0.event == "power" }
     }
 
     @Test func tellsOfABatteryThatRunsLowOnceAndOfPowerThatComesAndGoes() throws {
@@ -54,11 +44,10 @@ import Testing
         try set(rig, "AC", ["type": "Mains", "online": "0"])
         var daemon = try rig.startDaemon()
         try server.accept()
-        server.send(try fixes(0..<120))
+        server.send(fixes(0..<120))
         try rig.waitFor("motion", "admitted") { ($0 as? Int ?? 0) > 20 }
         #expect(try rig.order(#"{"id":1,"do":"pace","moving":false}"#)["motion"] as? String == "stationary")
-        let shown = try rig.waypost(["status", "--socket", rig.path("control.sock")])
-        _ = try shown.exitStatus(within: 20)
+        let shown = try rig.command("status")
         #expect(shown.text.contains("\npower      battery 80 %, not charging, no external power\n"), "\(shown.text)")
 
         try set(rig, "BAT0", ["capacity": "9"])
@@ -70,11 +59,10 @@ import Testing
         #expect(daemon.text.contains("power: the battery is low, 9 %"))
 
         // Not again after a restart.
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
         daemon = try rig.startDaemon()
         try server.accept()
-        server.send(try fixes(120..<240))
+        server.send(fixes(120..<240))
         try rig.waitFor("motion", "admitted", within: 60) { ($0 as? Int ?? 0) > 20 }
         try look(rig, daemon, until: "low") { $0 as? Bool == true }
 
@@ -84,8 +72,7 @@ import Testing
         try set(rig, "AC", ["online": "0"])
         try look(rig, daemon, until: "external") { $0 as? Bool == false }
         #expect(try records(rig, 3).map(\.reason) == ["battery-low", "power-on", "power-off"])
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
         #expect(daemon.text.contains("power supply AC: mains, not connected"))
     }
 
@@ -99,13 +86,10 @@ import Testing
         try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 7 }
         try FileManager.default.removeItem(atPath: rig.path("supplies/BAT0"))
         try rig.waitFor("power", "battery", within: 60) { $0 == nil || $0 is NSNull }
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
         // One line for each that happened, however often it was looked at.
-        for line in ["power supply BAT0: battery, 12 %, discharging", "power supply BAT0: gone"] {
-            #expect(daemon.text.components(separatedBy: line).count == 2, "\(daemon.text)")
-        }
-        #expect(daemon.text.components(separatedBy: "power supply").count == 3, "\(daemon.text)")
+        let lines = ["power supply BAT0: battery, 12 %, discharging", "power supply BAT0: gone", "power supply"]
+        #expect(lines.map(daemon.count(of:)) == [1, 1, 2], "\(daemon.text)")
     }
 
     @Test func aGaugeThatHangsStopsNothing() throws {
@@ -115,41 +99,34 @@ import Testing
         try set(rig, "AC", ["type": "Mains", "online": "1"])
         var daemon = try rig.startDaemon()
         try server.accept()
-        server.send(try fixes(0..<60))
+        server.send(fixes(0..<60))
         try rig.waitFor("power", "battery") { $0 as? Int == 80 }
         try supplies(rig).block("capacity", of: "BAT0")
         try set(rig, "AC", ["online": "0"])
         // The charger is heard while the gauge hangs, and keeps the level of before.
         try look(rig, daemon, until: "external") { $0 as? Bool == false }
-        let before = try #require((try rig.status().report["motion"] as? [String: Any])?["admitted"] as? Int)
-        server.send(try fixes(60..<400))
+        let before = try #require((try rig.status()["motion"] as? [String: Any])?["admitted"] as? Int)
+        server.send(fixes(60..<400))
         try rig.waitFor("motion", "admitted", within: 60) { $0 as? Int ?? 0 > before + 50 }
         // What happens is recorded and sent as ever.
         _ = try rig.order(#"{"id":1,"do":"pace","moving":true}"#)
-        let limit = Date(timeIntervalSinceNow: 60)
-        while try !rig.received().contains(where: { $0.event == "motionchange" && $0.moving }), Date() < limit {
-            usleep(20_000)
-        }
-        #expect(try rig.received().contains { $0.event == "motionchange" && $0.moving })
-        let line = "power supply BAT0: battery, 80 %, discharging, does not answer"
-        try rig.waitFor("power", "supplies", within: 60) {
-            ($0 as? [String: String])?["BAT0"] == "battery, 80 %, discharging, does not answer"
-        }
+        func departs(_ rows: [Rig.Received]) -> Bool { rows.contains { $0.event == "motionchange" && $0.moving } }
+        #expect(departs(try rig.waitForReceived(departs)))
+        let state = "battery, 80 %, discharging, does not answer"
+        try rig.waitFor("power", "supplies", within: 60) { ($0 as? [String: String])?["BAT0"] == state }
         try rig.waitFor("power", "battery") { $0 as? Int == 80 }
-        #expect(daemon.text.components(separatedBy: line).count == 2, "\(daemon.text)")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(daemon.count(of: "power supply BAT0: " + state) == 1, "\(daemon.text)")
+        try daemon.stop()
 
         // One that hangs from the start keeps nothing back either.
         daemon = try rig.startDaemon()
         try server.accept()
-        server.send(try fixes(400..<500))
+        server.send(fixes(400..<500))
         try rig.waitFor("power", "external", within: 60) { $0 as? Bool == false }
         try rig.waitFor("motion", "admitted", within: 60) { $0 as? Int ?? 0 > 10 }
         while try !supplies(rig).answer("capacity", of: "BAT0", "55\n") { usleep(10_000) }
         try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 55 }
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 
     @Test func aLowBatteryIsLoggedBeforeThereIsAFix() throws {
@@ -159,17 +136,17 @@ import Testing
         let daemon = try rig.startDaemon()
         try server.accept()
         try rig.waitFor("power", "low", within: 60) { $0 as? Bool == true }
-        #expect(daemon.text.components(separatedBy: "power: the battery is low, 9 %").count == 2, "\(daemon.text)")
+        #expect(daemon.count(of: "power: the battery is low, 9 %") == 1, "\(daemon.text)")
         #expect(try rig.received().isEmpty)
         try set(rig, "BAT0", ["capacity": "8"])
         try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 8 }
-        server.send(try fixes(0..<60))
-        let record = try #require(try records(rig, 1).first)
+        server.send(fixes(0..<60))
+        let records = try records(rig, 1)
+        let record = try #require(records.first)
         #expect(record.reason == "battery-low" && record.members["battery"] as? Int == 8)
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
-        #expect(daemon.text.components(separatedBy: "power: the battery is low").count == 2, "\(daemon.text)")
-        #expect(try records(rig, 1).count == 1)
+        try daemon.stop()
+        #expect(daemon.count(of: "power: the battery is low") == 1, "\(daemon.text)")
+        #expect(try self.records(rig, 1).count == 1)
     }
 
     @Test func aLowBatterySlowsWhatIsPublished() throws {
@@ -184,7 +161,7 @@ import Testing
         try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "60"])
         let daemon = try rig.startDaemon()
         func interval() throws -> Int? {
-            let motion = try rig.status().report["motion"] as? [String: Any]
+            let motion = try rig.status()["motion"] as? [String: Any]
             return (motion?["engine"] as? [String: Any])?["interval_ms"] as? Int
         }
         try rig.waitFor("power", "battery") { $0 as? Int == 60 }
@@ -196,8 +173,7 @@ import Testing
         try set(rig, "BAT0", ["status": "Charging"])
         try look(rig, daemon, until: "external") { $0 as? Bool == true }
         #expect(try interval() == normal)
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 
     @Test func anotherProgramMayTellOfABatteryThatNoSupplyKnows() throws {
@@ -211,7 +187,6 @@ import Testing
         // Looking at a charger alone takes nothing back.
         try look(rig, daemon, until: "external") { $0 as? Bool == true }
         try rig.waitFor("power", "battery") { $0 as? Int == 33 }
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// The daemon with geofences from a server, from the configuration to the uploads.
 @Suite(.waiting) struct FenceServerTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+    private let drive = DemoDrive.path
 
     /// Serves what the test sets.
     private final class Lists: Sendable {
@@ -36,7 +36,7 @@ import Testing
 
     private func configure(_ rig: Rig, _ server: ScriptedServer, playback: String) throws {
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \(playback)",
+            source: Rig.log(drive, playback: playback),
             outbox: "commit_window = \"20ms\"",
             more: """
                 [[geofences.source]]
@@ -49,10 +49,7 @@ import Testing
 
     private func crossings(_ rig: Rig) throws -> [String] { try rig.received().compactMap(\.crossing) }
 
-    private func refresh(_ rig: Rig) throws -> (exit: Int32, text: String) {
-        let program = try rig.waypost(["geofences", "refresh", "--socket", rig.path("control.sock")])
-        return (try program.exitStatus(within: 60), program.text)
-    }
+    private func refresh(_ rig: Rig) throws -> (status: Int32, text: String) { try rig.command("geofences refresh") }
 
     @Test func aListComesIntoForceIsShownAndOutlivesTheServer() throws {
         let lists = Lists()
@@ -64,15 +61,11 @@ import Testing
         let daemon = try rig.startDaemon()
         try daemon.waitFor("geofences venue: 2 geofences: 2 added, 0 gone, 0 changed")
         #expect(server.requests.first?.head.first == "GET /venues/42 HTTP/1.1")
-        let (exit, text) = try refresh(rig)
-        #expect(exit == 0 && text == "venue: unchanged, 2 geofences\n")
-        let status = try rig.waypost(["status", "--socket", rig.path("control.sock")])
-        _ = try status.exitStatus(within: 10)
-        #expect(status.text.contains("           venue: 2 geofences, "))
-        #expect(status.text.contains(" old, asked again in "))
-        #expect(
-            try rig.waypost(["geofences", "refresh", "other", "--socket", rig.path("control.sock")]).exitStatus(
-                within: 10) == 1)
+        #expect(try refresh(rig) == (0, "venue: unchanged, 2 geofences\n"))
+        let shown = try rig.command("status").text
+        let words = ["           venue: 2 geofences, ", " old, asked again in "]
+        #expect(words.filter { !shown.contains($0) } == [], "\(shown)")
+        #expect(try rig.command("geofences refresh other").status == 1)
         // Another list, in the middle of the drive.
         try daemon.waitFor("stationary since")
         lists.set(market)
@@ -80,25 +73,23 @@ import Testing
         try daemon.waitFor("geofences venue: 1 geofence: 0 added, 1 gone, 0 changed")
         lists.set(home, market.replacing("150", with: "0"))
         let refused = try refresh(rig)
-        #expect(refused.exit == 1 && refused.text.contains("geofences[1].radius: found a radius of 0.0 m"))
+        #expect(refused.status == 1 && refused.text.contains("geofences[1].radius: found a radius of 0.0 m"))
         daemon.kill(SIGKILL)
         _ = daemon.ended(within: 10)
 
         lists.isDown.withLock { $0 = true }
         let next = try rig.startDaemon()
         try next.waitFor("the list of before stays in force")
-        let report = try rig.status().report
-        let geofences = (report["motion"] as? [String: Any])?["geofences"] as? [String: Any]
-        #expect(geofences?["fences"] as? Int == 1)
-        let source = (geofences?["sources"] as? [[String: Any]])?.first
-        #expect(source?["fences"] as? Int == 1 && source?["problem"] is String && source?["failures"] as? Int == 1)
-        next.kill(SIGTERM)
-        #expect(try next.exitStatus(within: 20) == 0)
+        let report = try rig.status()
+        #expect(report.int("motion.geofences.fences") == 1)
+        let source = report.list("motion.geofences.sources").first ?? [:]
+        #expect(["fences", "failures"].map(source.int) == [1, 1] && source.string("problem") != nil, "\(source)")
+        try next.stop()
         let received = try rig.received().filter { $0.crossing != nil }
         #expect(received.map(\.crossing) == ["enter venue/h", "exit venue/h"])
         #expect(received.map(\.reason) == ["initial", "removed"])
-        let fence = received.last?.members["geofence"] as? [String: Any]
-        #expect(fence?["name"] as? String == "Home" && fence?["server_id"] as? String == "h")
+        let fence = received.last?.members.object("geofence") ?? [:]
+        #expect(["name", "server_id"].map(fence.string) == ["Home", "h"], "\(fence)")
     }
 
     @Test func crossingsStayPairedWhenKilledAgainAndAgainWithOtherLists() throws {
@@ -121,28 +112,13 @@ import Testing
             daemon.kill(SIGKILL)
             _ = daemon.ended(within: 10)
         }
-        let last = try rig.startDaemon()
-        #expect(try last.exitStatus(within: 60) == 0)
+        try rig.runDaemon()
         var inside: Set<String> = []
         for crossing in try crossings(rig) {
             let words = crossing.split(separator: " ")
             let fence = String(words[1])
             let isRight = words[0] == "enter" ? inside.insert(fence).inserted : inside.remove(fence) != nil
             #expect(isRight, "seed \(seed): \(crossing)")
-        }
-    }
-
-    private func isListening(on port: Int) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = UInt16(port).bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
         }
     }
 
@@ -168,7 +144,7 @@ import Testing
 
         try rig.startCollector()
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"recorded\"",
+            source: Rig.log(drive, playback: "\"recorded\""),
             more: """
                 [[geofences.source]]
                 name = "own"
@@ -177,12 +153,11 @@ import Testing
                 auth = { kind = "bearer", token = "env:FENCES_TOKEN" }
                 """)
         // It may not listen yet.
-        let deadline = Date(timeIntervalSinceNow: 30 * RunningProgram.slack)
-        while !isListening(on: port.port), Date() < deadline { usleep(10_000) }
+        let client = try #require(eventually(within: 30) { connectToLoopback(port.port) })
+        close(client)
         let daemon = try rig.startDaemon(environment: ["FENCES_TOKEN": "t-1"])
         try daemon.waitFor("geofences own: 1 geofence: 1 added, 0 gone, 0 changed")
         #expect(try refresh(rig).text == "own: unchanged, 1 geofence\n")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 }

@@ -34,37 +34,22 @@ import Testing
         return found
     }
 
-    private func start(_ rig: Rig, source: String) throws -> RunningProgram {
-        try rig.startCollector()
-        try rig.configure(source: source)
-        return try rig.startDaemon()
-    }
-
-    @Test func codeOfTheStartIsNotKept() throws {
+    /// Code of the start is not kept, and libgps is there for gpsd alone.
+    @Test(arguments: ["tcp", "gpsd"]) func onlyWhatIsUsedIsInMemory(kind: String) throws {
         let rig = try Rig()
         let server = try LocalServer()
-        let daemon = try start(rig, source: "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(server.port)")
+        try rig.configure(source: "kind = \"\(kind)\"\nhost = \"127.0.0.1\"\nport = \(server.port)")
+        let daemon = try rig.startDaemon()
         try server.accept()
+        let names = try libraries(of: daemon.processID).keys
+        #expect(names.contains { $0.hasPrefix("libcurl") })
+        #expect(names.contains { $0.hasPrefix("libgps.so.") } == (kind == "gpsd"), "\(names)")
         // Whatever libcurl brings for protocols that are not used here was run once, to initialise itself.
-        var unused: [String] = []
-        for _ in 0..<300 where unused.count < 3 {
-            unused = try libraries(of: daemon.processID).filter { $0.value == 0 }.map(\.key)
-            usleep(200_000)
+        let unused = try eventually(within: 15) { () -> Int? in
+            let count = try libraries(of: daemon.processID).count { $0.value == 0 }
+            return count >= 3 ? count : nil
         }
-        #expect(unused.count >= 3, "\(unused)")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 60) == 0)
-    }
-
-    @Test(arguments: [("tcp", false), ("gpsd", true)])
-    func libgpsIsThereForGpsdAlone(kind: String, isWanted: Bool) throws {
-        let rig = try Rig()
-        let server = try LocalServer()
-        let daemon = try start(rig, source: "kind = \"\(kind)\"\nhost = \"127.0.0.1\"\nport = \(server.port)")
-        try server.accept()
-        #expect(try libraries(of: daemon.processID).keys.contains { $0.hasPrefix("libcurl") })
-        #expect(try libraries(of: daemon.processID).keys.contains { $0.hasPrefix("libgps.so.") } == isWanted)
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 60) == 0)
+        #expect(unused != nil)
+        try daemon.stop()
     }
 }

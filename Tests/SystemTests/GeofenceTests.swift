@@ -4,7 +4,7 @@ import Testing
 
 /// Crossings of a simulated drive, from the configuration to the collector.
 @Suite(.waiting) struct GeofenceTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+    private let drive = DemoDrive.path
     private let expected = [
         "enter home", "exit home", "enter depot", "dwell depot", "exit depot", "enter market",
     ]
@@ -17,7 +17,7 @@ import Testing
            "geometry": {"type": "Point", "coordinates": [13.4122727, 52.4939247]}}]}
         """#.write(toFile: list, atomically: true, encoding: .utf8)
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \(playback)",
+            source: Rig.log(drive, playback: playback),
             outbox: "commit_window = \"20ms\"",
             more: """
                 [[geofence]]
@@ -42,26 +42,24 @@ import Testing
         let rig = try Rig()
         try rig.startCollector()
         try configure(rig)
-        let daemon = try rig.startDaemon()
-        #expect(try daemon.exitStatus(within: 60) == 0)
+        try rig.runDaemon()
         #expect(try crossings(rig) == expected)
         let received = try rig.received().filter { $0.crossing != nil }
         #expect(received.allSatisfy { $0.event == "geofence" })
         #expect(received.map(\.reason) == ["initial", "crossing", "crossing", "dwell", "crossing", "crossing"])
 
-        let replay = try rig.waypost(["replay", "--config", rig.path("waypost.toml"), "--format", "jsonl", drive])
-        #expect(try replay.exitStatus(within: 60) == 0)
-        let replayed = try replay.text.split(separator: "\n").compactMap { line -> (String, Int)? in
-            let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-            guard let action = row?["geofence_action"] as? String, let id = row?["geofence_id"] as? String,
-                let time = row?["time_ms"] as? Int
-            else { return nil }
-            return ("\(action) \(id)", time)
+        let configuration = rig.path("waypost.toml")
+        let replay = try rig.says("replay", "--config", configuration, "--format", "jsonl", drive)
+        var (words, times): ([String], [Int]) = ([], [])
+        for line in replay.split(separator: "\n") {
+            let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
+            guard let action = row.string("geofence_action"), let id = row.string("geofence_id") else { continue }
+            words.append("\(action) \(id)")
+            times.append(row.int("time_ms") ?? 0)
         }
-        #expect(replayed.map(\.0) == expected && replayed.map(\.1) == received.map(\.timeMs))
-        let story = try rig.waypost(["replay", "--config", rig.path("waypost.toml"), drive])
-        #expect(try story.exitStatus(within: 60) == 0)
-        #expect(story.text.contains("geofence enter Depot North\n") && story.text.contains("geofence enter Market\n"))
+        #expect(words == expected && times == received.map(\.timeMs))
+        let story = try rig.says("replay", "--config", configuration, drive)
+        #expect(story.contains("geofence enter Depot North\n") && story.contains("geofence enter Market\n"))
     }
 
     @Test func crossingsStayPairedWhenKilledAgainAndAgain() throws {
@@ -75,8 +73,7 @@ import Testing
             _ = daemon.ended(within: Double.random(in: 0.03...0.2, using: &random))
             daemon.kill(SIGKILL)
         }
-        let last = try rig.startDaemon()
-        #expect(try last.exitStatus(within: 60) == 0)
+        try rig.runDaemon()
         let summary = try rig.stopCollector()
         #expect(summary.contains("refused: 0"))
         // A kill in the depot may delay its DWELL a little, but never twice.
@@ -89,14 +86,9 @@ import Testing
         try configure(rig, playback: "20.0")
         let daemon = try rig.startDaemon()
         try daemon.waitFor("stationary since")
-        let status = try rig.status()
-        let motion = status.report["motion"] as? [String: Any]
-        let geofences = try #require(motion?["geofences"] as? [String: Any])
-        #expect(geofences["fences"] as? Int == 3 && geofences["ids"] as? [String] == ["home"])
-        let text = try rig.waypost(["status", "--socket", rig.path("control.sock")])
-        _ = try text.exitStatus(within: 10)
-        #expect(text.text.contains("geofences  inside home\n"))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 10) == 0)
+        let geofences = try #require(rig.status().object("motion.geofences"))
+        #expect(geofences.int("fences") == 3 && geofences["ids"] as? [String] == ["home"])
+        #expect(try rig.command("status").text.contains("geofences  inside home\n"))
+        try daemon.stop()
     }
 }

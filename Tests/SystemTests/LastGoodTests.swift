@@ -9,16 +9,10 @@ import Testing
     private func kept(_ rig: Rig) -> Data? { FileManager.default.contents(atPath: rig.path("last-good.conf")) }
 
     private func waitForKept(_ rig: Rig, _ words: String) throws {
-        let deadline = Date(timeIntervalSinceNow: 20 * RunningProgram.slack)
-        while !String(decoding: kept(rig) ?? Data(), as: UTF8.self).contains(words) {
-            try #require(Date() < deadline, "no \(words)")
-            usleep(5000)
+        let isKept = eventually(within: 20) {
+            String(decoding: kept(rig) ?? Data(), as: UTF8.self).contains(words) ? true : nil
         }
-    }
-
-    private func end(_ daemon: RunningProgram) throws {
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try #require(isKept == true, "no \(words)")
     }
 
     @Test func startsWithItAndReturnsToNormalByAReload() throws {
@@ -29,9 +23,9 @@ import Testing
         try waitForKept(rig, "heartbeat = \"7m\"")
         let mode = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))[.posixPermissions]
         #expect(mode as? Int == 0o600)
-        #expect(try rig.status().report["configuration"] as? String == "current")
+        #expect(try rig.status().string("configuration") == "current")
         let before = kept(rig)
-        try end(first)
+        try first.stop(within: 20)
 
         // Nothing is written while nothing changes: not even the time of the file moves.
         let attributes = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))
@@ -41,36 +35,34 @@ import Testing
         try daemon.waitFor("running on the last good one")
         #expect(daemon.text.contains("configuration refused: \(mistake)"), "\(daemon.text)")
         let status = try rig.status()
-        #expect(status.exit == 1 && status.report["health"] as? String == "degraded")
-        #expect(status.report["configuration"] as? String == "last-good")
-        let problems = status.report["problems"] as? [String] ?? []
+        #expect(["health", "configuration"].map(status.string) == ["degraded", "last-good"])
+        let problems = status["problems"] as? [String] ?? []
         #expect(problems.contains { $0.hasPrefix("configuration refused, running on the last good one: \(mistake)") })
-        let check = try rig.waypost(["check", rig.path("waypost.toml")])
-        #expect(try check.exitStatus(within: 20) == 78)
+        #expect(try rig.call(["check", rig.path("waypost.toml")]).status == 78)
         // By the file, commands find the socket all the same.
-        let byFile = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))
-        #expect(try byFile.exitStatus(within: 20) == 1)
-        #expect(byFile.text.contains("degraded") && byFile.text.contains(mistake), "\(byFile.text)")
+        func byFile(_ command: [String]) throws -> (status: Int32, text: String) {
+            try rig.call(command + ["--config", rig.path("waypost.toml")], environment: environment(rig))
+        }
+        let asked = try byFile(["status"])
+        #expect(asked.status == 1 && asked.text.contains("degraded") && asked.text.contains(mistake), "\(asked)")
         for command in [["queue"], ["quarantine", "list"]] {
-            let list = try rig.waypost(command + ["--config", rig.path("waypost.toml")], environment: environment(rig))
-            #expect(try list.exitStatus(within: 20) == 0)
-            #expect(list.text.contains("warning: \(mistake)"), "\(list.text)")
+            let list = try byFile(command)
+            #expect(list.status == 0 && list.text.contains("warning: \(mistake)"), "\(list)")
         }
         // A second mistake leaves it where it was.
-        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 1)
-        #expect(try rig.status().report["configuration"] as? String == "last-good")
+        #expect(try rig.command("reload").status == 1)
+        #expect(try rig.status().string("configuration") == "last-good")
         #expect(kept(rig) == before)
         let after = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))
         #expect(after[.systemFileNumber] as? Int == attributes[.systemFileNumber] as? Int)
 
         try rig.reconfigure("heartbeat = \"7mm\"", to: "heartbeat = \"8m\"")
-        let reload = try rig.waypost(["reload", "--socket", rig.path("control.sock")])
-        #expect(try reload.exitStatus(within: 20) == 0)
-        #expect(reload.text.contains("in effect now: [tracking] heartbeat"), "\(reload.text)")
-        #expect(try rig.status().report["configuration"] as? String == "current")
-        #expect(try !"\(rig.status().report["problems"] ?? "")".contains("configuration"))
+        let reload = try rig.command("reload")
+        #expect(reload.status == 0 && reload.text.contains("in effect now: [tracking] heartbeat"), "\(reload)")
+        #expect(try rig.status().string("configuration") == "current")
+        #expect(try !rig.status().words("problems").contains("configuration"))
         try waitForKept(rig, "heartbeat = \"8m\"")
-        try end(daemon)
+        try daemon.stop(within: 20)
     }
 
     @Test func aStrictStartDoesWithoutIt() throws {
@@ -78,14 +70,14 @@ import Testing
         try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"")
         let first = try rig.startDaemon(environment: environment(rig))
         try waitForKept(rig, "none-such")
-        try end(first)
+        try first.stop(within: 20)
         try "".write(toFile: rig.path("waypost.toml"), atomically: true, encoding: .utf8)
         let strict = try rig.startDaemon(["--strict"], environment: environment(rig))
         #expect(try strict.exitStatus(within: 20) == 78)
         #expect(strict.text.contains("source.kind"))
         let tolerant = try rig.startDaemon(environment: environment(rig))
         try tolerant.waitFor("running on the last good one")
-        try end(tolerant)
+        try tolerant.stop(within: 20)
         try FileManager.default.removeItem(atPath: rig.path("last-good.conf"))
         let none = try rig.startDaemon(environment: environment(rig))
         #expect(try none.exitStatus(within: 20) == 78)
@@ -99,24 +91,24 @@ import Testing
         let daemon = try rig.startDaemon(environment: environment(rig))
         try waitForKept(rig, "id = \"rig\"")
         try rig.reconfigure("id = \"rig\"", to: "id = \"van\"")
-        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 0)
+        #expect(try rig.command("reload").status == 0)
         try rig.reconfigure("id = \"van\"", to: "id = \"rig\"\n[tracking]\nheartbeat = \"9m\"")
-        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 0)
+        #expect(try rig.command("reload").status == 0)
         try waitForKept(rig, "heartbeat = \"9m\"")
         #expect(!String(decoding: kept(rig) ?? Data(), as: UTF8.self).contains("van"))
-        try end(daemon)
+        try daemon.stop(within: 20)
     }
 
     /// A daemon that has not been told of the new file cannot know that it could not start with it.
     @Test func rowsOfARemovedEndpointAreAProblem() throws {
         let rig = try Rig()
-        let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
-        let source = "kind = \"file\"\npath = \"\(drive)\"\nfollow = true\nplayback = \"max\""
         try rig.startCollector()
-        try rig.configure(source: source, endpoint: "batch_window = \"24h\"\nbatch_size = 10000")
+        try rig.configure(
+            source: Rig.log(rig.write(DemoDrive.lastTrip), follow: true),
+            endpoint: "batch_window = \"24h\"\nbatch_size = 10000")
         let first = try rig.startDaemon()
         try first.waitFor("stationary since 2026-03-02T07:24:47")
-        try end(first)
+        try first.stop(within: 20)
         let configuration = rig.path("waypost.toml")
         let text = try String(contentsOfFile: configuration, encoding: .utf8)
         let start = try #require(text.range(of: "[[endpoint]]")).lowerBound
@@ -124,27 +116,13 @@ import Testing
         let second = try rig.startDaemon()
         try second.waitFor("is no longer configured")
         let status = try rig.status()
-        let problems = status.report["problems"] as? [String] ?? []
-        #expect(status.exit == 1 && problems.contains { $0.contains("no longer configured") }, "\(problems)")
+        let problems = status.words("problems")
+        #expect(status.string("health") == "degraded" && problems.contains("no longer configured"), "\(problems)")
         let forget = try rig.waypost(["queue", "forget", "main", "--config", configuration])
         #expect(try forget.exitStatus(within: 20) == 0, "\(forget.text)")
         // The receiver may be silent by now.
-        #expect(try !"\(rig.status().report["problems"] ?? "")".contains("configured"))
-        try end(second)
-    }
-
-    @Test func theSocketOfABrokenFileIsFoundAllTheSame() throws {
-        let rig = try Rig()
-        try rig.configure(source: "kind = \"file\"\npath = \"\(rig.path("log"))\"\nfollow = true")
-        try "".write(toFile: rig.path("log"), atomically: true, encoding: .utf8)
-        let daemon = try rig.startDaemon()
-        try daemon.waitFor("waypost 0.")
-        // No last good configuration is known to this process.
-        try rig.reconfigure("kind = \"file\"", to: "kind = \"flie\"")
-        let status = try rig.waypost(["status", "--config", rig.path("waypost.toml")])
-        #expect(try status.exitStatus(within: 20) == 1)
-        #expect(status.text.contains("degraded") && status.text.contains("source.kind"), "\(status.text)")
-        try end(daemon)
+        #expect(try !rig.status().words("problems").contains("configured"))
+        try second.stop(within: 20)
     }
 
     @Test func statusIsNotOfTheVariablesOfItsCaller() throws {
@@ -160,7 +138,7 @@ import Testing
         let status = try rig.waypost(["status", "--config", rig.path("waypost.toml")])
         let code = try status.exitStatus(within: 20)
         #expect(!status.text.contains("configuration"), "\(code): \(status.text)")
-        try end(daemon)
+        try daemon.stop(within: 20)
     }
 
     @Test func statusReportsAFileThatTheDaemonHasNotReadYet() throws {
@@ -171,6 +149,10 @@ import Testing
         let daemon = try rig.startDaemon(environment: environment(rig))
         try waitForKept(rig, "follow")
         try rig.reconfigure("kind = \"file\"", to: "kind = \"flie\"")
+        // Whoever knows no last good configuration finds the socket all the same.
+        let stranger = try rig.call(["status", "--config", rig.path("waypost.toml")])
+        #expect(stranger.status == 1 && stranger.text.contains("degraded"), "\(stranger)")
+        #expect(stranger.text.contains("source.kind"), "\(stranger)")
         for command in [["status"], ["status", "--json"], ["top"]] {
             let arguments = command + ["--config", rig.path("waypost.toml")]
             let status = try rig.waypost(arguments, environment: environment(rig))
@@ -181,7 +163,7 @@ import Testing
                 command == ["top"] ? "! configuration: the file cannot be used" : "waypost.toml:4:8: source.kind"
             #expect(status.text.contains(words), "\(status.text)")
         }
-        try end(daemon)
+        try daemon.stop(within: 20)
         let gone = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))
         #expect(try gone.exitStatus(within: 20) == 2)
         #expect(gone.text.contains("source.kind") && gone.text.contains("no daemon answers"))

@@ -4,43 +4,31 @@ import Testing
 
 /// The built daemon on a simulated drive, into the built collector.
 @Suite(.waiting) struct MainJobTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+    private let drive = DemoDrive.path
 
-    @Test func everyKeptLocationArrivesOnceAndInOrder() throws {
-        let (received, expected) = try MainJob.run(drive)
-        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
-        #expect(received.map(\.latitude) == expected.map(\.latitude))
-        #expect(received.map(\.longitude) == expected.map(\.longitude))
-        #expect(received.map(\.seq) == Array(1...expected.count))
-    }
-
-    /// What arrives is what replay says of the same log, in every field that both have.
+    /// What arrives, once and in order, is what replay says of the same log, in every field that both have.
     @Test(arguments: ["demo-city-drive", "two-second-epochs-over-midnight", "simulated-parked-drift"])
     func whatArrivesIsWhatReplaySays(_ log: String) throws {
         let path = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/\(log).nmea").path
         let (received, expected) = try MainJob.run(path)
-        #expect(received.count == expected.count && !received.isEmpty)
+        #expect(received.map(\.seq) == Array(1...expected.count))
         let names = ["accuracy", "speed", "bearing", "altitude", "odometer", "moving"]
-        for (mine, replayed) in zip(received, expected) {
-            #expect(
-                mine.timeMs == replayed.timeMs && mine.latitude == replayed.latitude
-                    && mine.longitude == replayed.longitude)
-            #expect(mine.event ?? "none" == replayed.event)
-            for name in names {
-                let pair = (mine.members[name] as? NSNumber, replayed.members[name] as? NSNumber)
-                #expect(pair.0 == pair.1, "\(name) at \(mine.timeMs)")
-            }
+        func line(_ time: Int, _ event: String, _ place: (Double, Double), _ members: [String: Any]) -> String {
+            let values = names.map { name in (members[name] as? NSNumber)?.stringValue ?? "none" }
+            return "\(time) \(event) \(place) \(values)"
         }
+        let mine = received.map { line($0.timeMs, $0.event ?? "none", ($0.latitude, $0.longitude), $0.members) }
+        let replayed = expected.map { line($0.timeMs, $0.event, ($0.latitude, $0.longitude), $0.members) }
+        #expect(mine == replayed, "\(names)")
     }
 
     @Test func aTripIsSummedUpToTheEndpoint() throws {
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"",
+            source: Rig.log(drive),
             more: "[tracking]\ntrip_summary = true\nstop_timeout = \"2m\"")
-        let daemon = try rig.startDaemon()
-        #expect(try daemon.exitStatus(within: 60) == 0)
+        try rig.runDaemon()
         let received = try rig.received()
         let stops = received.indices.filter { received[$0].event == "motionchange" && !received[$0].moving }.dropFirst()
         try #require(!stops.isEmpty)
@@ -48,31 +36,31 @@ import Testing
             let (stop, trip) = (received[index], received[index + 1])
             #expect(trip.event == "trip" && trip.timeMs == stop.timeMs && trip.reason == stop.reason)
             #expect(trip.latitude == stop.latitude && trip.longitude == stop.longitude)
-            func number(_ name: String) throws -> Double {
-                try #require((trip.members[name] as? NSNumber)?.doubleValue, "\(name)")
+            func number(_ name: String, of row: Rig.Received = trip) throws -> Double {
+                try #require((row.members[name] as? NSNumber)?.doubleValue, "\(name)")
             }
             let departure = try #require(received[..<index].last { $0.event == "motionchange" && $0.moving })
-            #expect(try number("trip_start_ms") == Double(departure.timeMs))
-            #expect(try number("trip_start_lat") == departure.latitude)
-            #expect(try number("trip_start_lon") == departure.longitude)
-            let (start, end) = (try number("trip_start_ms"), try number("trip_end_ms"))
-            #expect(end > start && end < Double(stop.timeMs))
-            #expect(abs(try number("trip_duration") - (end - start) / 1000) < 0.1)
-            let driven =
-                try #require(stop.members["odometer"] as? Double) - #require(departure.members["odometer"] as? Double)
-            #expect(abs(try number("trip_distance") - driven) < 0.2)
-            #expect(try (0...number("trip_duration")).contains(number("trip_idle")))
-            #expect(try (3...40).contains(number("trip_max_speed")))
+            let start = try [number("trip_start_ms"), number("trip_start_lat"), number("trip_start_lon")]
+            #expect(start == [Double(departure.timeMs), departure.latitude, departure.longitude])
+            let (end, duration) = try (number("trip_end_ms"), number("trip_duration"))
+            #expect(end > start[0] && end < Double(stop.timeMs))
+            #expect(abs(duration - (end - start[0]) / 1000) < 0.1)
+            let driven = try number("odometer", of: stop) - number("odometer", of: departure)
+            let (distance, idle, fastest) = try (number("trip_distance"), number("trip_idle"), number("trip_max_speed"))
+            #expect(abs(distance - driven) < 0.2)
+            #expect((0...duration).contains(idle) && (3...40).contains(fastest), "\(idle) s, \(fastest) m/s")
         }
         #expect(received.filter { $0.event != "trip" }.allSatisfy { $0.members["trip_start_ms"] == nil })
     }
 
-    @Test(arguments: [
+    static let faults: [[String]] = [
         ["--answer", "500", "--every", "3"], ["--answer", "429", "--retry-after", "1", "--first", "2"],
         ["--close", "--every", "4"], ["--close-after-store", "--every", "3"], ["--answer", "500", "--for", "2s"],
-    ])
-    func arrivesOnceAndInOrderAtACollectorThatMisbehaves(_ faults: [String]) throws {
-        let (received, expected) = try MainJob.run(drive, collector: faults, endpoint: "batch_size = 100")
+    ]
+
+    @Test(arguments: faults) func arrivesOnceAndInOrderAtACollectorThatMisbehaves(_ faults: [String]) throws {
+        let (received, expected) = try MainJob.run(
+            DemoDrive.lastTrip, collector: faults, endpoint: "batch_size = 30\nbatch_window = \"200ms\"")
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
         #expect(received.map(\.seq) == Array(1...expected.count))
     }
@@ -93,64 +81,61 @@ import Testing
         // The port is found, then no server listens there.
         try rig.startCollector()
         try rig.stopCollector()
-        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
+        let log = try rig.write(DemoDrive.lastTrip)
+        try rig.configure(source: Rig.log(log))
         let without = try rig.startDaemon(["--linger", "1"])
         #expect(try without.exitStatus(within: 30) == 0)
         #expect(without.text.contains("upload to main"))
         #expect(try rig.received().isEmpty)
         try rig.startCollector()
-        let with = try rig.startDaemon()
-        #expect(try with.exitStatus(within: 60) == 0)
-        #expect(try rig.received().map(\.timeMs) == rig.replayed(drive).map(\.timeMs))
+        try rig.runDaemon()
+        #expect(try rig.received().map(\.timeMs) == rig.replayed(log).map(\.timeMs))
     }
 
     @Test func aFileThatWasReadIsNotReadAgainUnlessAsked() throws {
         let rig = try Rig()
         try rig.startCollector()
-        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
+        let log = try rig.write(DemoDrive.lastTrip)
+        try rig.configure(source: Rig.log(log))
         for arguments in [[], [], ["--from-start"]] {
-            let daemon = try rig.startDaemon(arguments)
-            #expect(try daemon.exitStatus(within: 60) == 0)
+            try rig.runDaemon(arguments)
         }
-        let once = try rig.replayed(drive).map(\.timeMs)
-        #expect(try rig.received().map(\.timeMs) == once + once)
+        let once = try rig.replayed(log).map(\.timeMs)
+        let received = try rig.received()
+        #expect(received.map(\.timeMs) == once + once)
         // Numbers leap at each start.
-        #expect(isRising(try rig.received().map(\.seq)))
+        #expect(isRising(received.map(\.seq)))
     }
 
     @Test func commitsAndUploadsWhatItHasOnSIGTERM() throws {
         let rig = try Rig()
         try rig.startCollector()
-        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 60.0")
+        try rig.configure(source: Rig.log(rig.write(DemoDrive.lastTrip), playback: "60.0"))
         let daemon = try rig.startDaemon()
         try daemon.waitFor("moving since")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 10) == 0)
+        try daemon.stop()
         #expect(daemon.text.contains("stopping: SIGTERM"))
         #expect(try !rig.received().isEmpty)
-        let queue = try rig.waypost(["queue", "--config", rig.path("waypost.toml")])
-        #expect(try queue.exitStatus(within: 10) == 0)
-        #expect(queue.text.contains("empty"))
+        #expect(try rig.says("queue", "--config", rig.path("waypost.toml")).contains("empty"))
     }
 
     @Test func paceForcesATripAndItsEnd() throws {
         let rig = try Rig()
         try rig.startCollector()
-        // Its first minute, in which it stands, takes a minute: as long as the orders take on a busy machine.
-        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 1.0")
+        // The first minute, in which it stands, and nothing more.
+        try rig.configure(source: Rig.log(rig.write(DemoDrive.Part(0..<60)), follow: true))
         let daemon = try rig.startDaemon()
         try daemon.waitFor("stationary since")
-        for (state, motion) in [
+        let orders: [(state: String, motion: String)] = [
             ("moving", "moving"), ("moving", "moving"), ("auto", "moving"), ("stationary", "stationary"),
-        ] {
-            let pace = try rig.waypost(["pace", state, "--socket", rig.path("control.sock")])
-            #expect(try pace.exitStatus(within: 10) == 0)
-            #expect(pace.text == motion + "\n")
+        ]
+        for (state, motion) in orders {
+            let pace = try rig.command("pace \(state)")
+            #expect(pace == (0, motion + "\n"), "\(state)")
         }
         // The end waits for one upload, and the first may be under way yet.
         try rig.waitForEndpoint { $0["waiting"] as? Int == 0 }
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 10) == 0)
+        try daemon.stop()
         let changes = try rig.received().filter { $0.event == "motionchange" }
         #expect(changes.map(\.moving) == [false, true, false])
         #expect(changes.map(\.reason) == ["start", "pace", "pace"])
@@ -158,15 +143,10 @@ import Testing
 
     @Test func theLastFixOfAFileIsKeptWithATrackErrorToo() throws {
         // The log ends in full motion: what waits for the next fix to be judged by is kept all the same.
-        let text = try String(contentsOfFile: drive, encoding: .utf8)
-        let end = try #require(text.range(of: "$GNRMC,070431"))
         let rig = try Rig()
-        try text[..<end.lowerBound].write(toFile: rig.path("moving.nmea"), atomically: true, encoding: .utf8)
-        try rig.configure(
-            source: "kind = \"file\"\npath = \"\(rig.path("moving.nmea"))\"\nplayback = \"max\"",
-            more: "[sampling]\nrule = \"track-error\"")
-        let daemon = try rig.startDaemon(["--linger", "0"])
-        #expect(try daemon.exitStatus(within: 30) == 0)
+        let log = try rig.write(DemoDrive.Part(0..<271))
+        try rig.configure(source: Rig.log(log), more: "[sampling]\nrule = \"track-error\"")
+        try rig.runDaemon(["--linger", "0"])
         let newest = try #require(try rig.newestRow())
         #expect(newest.time == "2026-03-02T07:04:30.000Z")
         // Ninety seconds on straight roads, where the default rule keeps every one.
@@ -175,48 +155,46 @@ import Testing
 
     @Test func theOdometerIsSetForGood() throws {
         let rig = try Rig()
-        try rig.startCollector()
-        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 20.0")
+        try rig.configure(
+            source: Rig.log(rig.write(DemoDrive.lastTrip), follow: true), outbox: "commit_window = \"1h\"",
+            endpoint: "batch_window = \"1h\"")
         let daemon = try rig.startDaemon()
-        try daemon.waitFor("moving since")
-        let set = try rig.waypost(["odometer", "set", "123456789", "--socket", rig.path("control.sock")])
-        #expect(try set.exitStatus(within: 10) == 0)
-        #expect(set.text.hasPrefix("odometer 1234567"))
+        try rig.waitFor("motion", "kept") { $0 as? Int == 124 }
+        #expect(try rig.command("flush --commit").status == 0)
+        let commits = try #require(rig.status().int("queue.commits"))
+        let set = try rig.command("odometer set 123456789")
+        #expect(set.status == 0 && set.text.hasPrefix("odometer 1234567"), "\(set.text)")
         // At once on disk: nothing that dies here takes it back.
-        try rig.waitFor("queue", "commits") { ($0 as? Int ?? 0) > 1 }
+        try rig.waitFor("queue", "commits") { ($0 as? Int ?? 0) > commits }
         daemon.kill(SIGKILL)
         let again = try rig.startDaemon()
         try rig.waitFor("motion", "odometer") { ($0 as? Double ?? 0) >= 123_456_000 }
-        again.kill(SIGTERM)
-        #expect(try again.exitStatus(within: 10) == 0)
-        for metres in ["-1", "nan", "1e12", "far"] {
-            let wrong = try rig.waypost(["odometer", "set", metres, "--socket", rig.path("control.sock")])
-            #expect(try wrong.exitStatus(within: 10) == 64, "\(metres)")
-        }
+        try again.stop()
     }
 
     @Test func aFileThatGivesMoreThanMemoryHoldsDoesNotWaitForTheCommitWindow() throws {
         // No server listens, so that no batch makes a commit either.
         let rig = try Rig()
+        let filler = String(repeating: "-", count: 70)
         var log = ""
         for second in 0..<12_000 {
-            let clock = second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60
+            let clock = 1_000_000 + second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60
             // 0.012 minutes of latitude a second are 22 m/s.
             let (degrees, minutes) = (50 + second * 12 / 60_000, second * 12 % 60_000)
             let digits = String(100_000 + minutes).dropFirst(1)
             let place = "\(degrees)\(digits.prefix(2)).\(digits.suffix(3))"
-            let body = "GPRMC,\(String(1_000_000 + clock).dropFirst(1)),A,\(place),N,01300.000,E,43.2,0.0,020326,,,A"
-            let sum = Int(body.utf8.reduce(0) { $0 ^ $1 })
-            let checksum = String(0x100 + sum, radix: 16, uppercase: true).dropFirst(1)
+            let body = "GPRMC,\(String(clock).dropFirst(1)),A,\(place),N,01300.000,E,43.2,0.0,020326,,,A"
+            var sum: UInt8 = 0
+            for byte in body.utf8 { sum ^= byte }
+            let checksum = String(0x100 + Int(sum), radix: 16, uppercase: true).dropFirst(1)
             // As many bytes as a usual cycle has: a piece of the file then holds some 450 fixes.
-            log += "$\(body)*\(checksum)\r\n# \(String(repeating: "-", count: 70))\r\n"
+            log += "$\(body)*\(checksum)\r\n# \(filler)\r\n"
         }
         try log.write(toFile: rig.path("long.nmea"), atomically: true, encoding: .utf8)
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(rig.path("long.nmea"))\"\nplayback = \"max\"",
-            outbox: "commit_window = \"1h\"", more: "[sampling]\npreset = \"active\"")
-        let daemon = try rig.startDaemon(["--linger", "0"])
-        #expect(try daemon.exitStatus(within: 60) == 0)
+            source: Rig.log(rig.path("long.nmea")), outbox: "commit_window = \"1h\"",
+            more: "[sampling]\npreset = \"active\"")
+        try rig.runDaemon(["--linger", "0"])
         #expect(try rig.newestRow()?.seq ?? 0 > 10_000)
     }
 }

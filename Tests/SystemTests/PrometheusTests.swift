@@ -7,45 +7,13 @@ import Testing
     /// A port that nobody else has while the test runs.
     private func freePort() throws -> Int { try LocalServer().port }
 
-    /// The answer on a port; nil where nobody listens.
-    private func get(_ port: Int) -> String? {
-        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        defer { close(client) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = UInt16(port).bigEndian
-        let isConnected = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(client, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-        guard isConnected else { return nil }
-        let request = "GET /metrics HTTP/1.1\r\nHost: localhost:\(port)\r\n\r\n"
-        _ = send(client, request, request.utf8.count, Int32(MSG_NOSIGNAL))
-        var text: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        var wait = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
-        while poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
-            let count = recv(client, &chunk, chunk.count, 0)
-            guard count > 0 else { break }
-            text += chunk[..<count]
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
+    private func get(_ port: Int) -> String? { answer(of: port, to: "/metrics") }
 
-    private func reload(_ rig: Rig) throws -> String {
-        let program = try rig.waypost(["reload", "--socket", rig.path("control.sock")])
-        #expect(try program.exitStatus(within: 20) == 0)
-        return program.text
-    }
+    private func reload(_ rig: Rig) throws -> String { try rig.says("reload", "--socket", rig.path("control.sock")) }
 
     private func waitForFile(_ path: String, exists: Bool) throws {
-        let deadline = Date(timeIntervalSinceNow: 20 * RunningProgram.slack)
-        while FileManager.default.fileExists(atPath: path) != exists {
-            try #require(Date() < deadline, "\(path)")
-            usleep(5000)
-        }
+        let isSo = eventually(within: 20) { FileManager.default.fileExists(atPath: path) == exists ? true : nil }
+        try #require(isSo == true, "\(path)")
     }
 
     @Test func areOfferedAsTheConfigurationSaysAndFollowAReload() throws {
@@ -57,16 +25,16 @@ import Testing
         try rig.waitFor("source", "state") { $0 != nil }
         #expect(get(port) == nil)
 
-        let command = try rig.waypost(["status", "--prometheus", "--socket", rig.path("control.sock")])
-        #expect(try command.exitStatus(within: 20) == 1)
-        #expect(command.text.hasPrefix("# HELP waypost_build_info ") && command.text.contains("\nwaypost_healthy 0\n"))
-        #expect(command.text.contains("\nwaypost_source_state{state=\"lost\"} 1\n"), "\(command.text)")
+        let (status, text) = try rig.command("status --prometheus")
+        #expect(status == 1 && text.hasPrefix("# HELP waypost_build_info "), "\(text)")
+        let samples = ["\nwaypost_healthy 0\n", "\nwaypost_source_state{state=\"lost\"} 1\n"]
+        #expect(samples.filter { !text.contains($0) } == [], "\(text)")
 
         try rig.reconfigure("[log]", to: "[metrics]\nlisten = \"127.0.0.1:\(port)\"\ntextfile = \"\(file)\"\n[log]")
         #expect(try reload(rig).contains("[metrics] listen, [metrics] textfile"))
         let served = try #require(get(port))
-        #expect(served.contains("\nwaypost_endpoint_waiting{endpoint=\"main\"} 0\n"))
-        #expect(served.contains("\nwaypost_uptime_seconds "))
+        let offered = ["\nwaypost_endpoint_waiting{endpoint=\"main\"} 0\n", "\nwaypost_uptime_seconds "]
+        #expect(offered.filter { !served.contains($0) } == [], "\(served)")
         try waitForFile(file, exists: true)
         let written = try String(contentsOfFile: file, encoding: .utf8)
         #expect(written.contains("\nwaypost_healthy 0\n") && !written.contains("waypost_uptime_seconds"))
@@ -77,14 +45,13 @@ import Testing
         _ = try reload(rig)
         try waitForFile(file, exists: false)
         try daemon.waitFor("metrics: open /proc/none-such/waypost.prom.new")
-        #expect(try "\(rig.status().report["problems"] ?? "")".contains("metrics: open /proc/none-such"))
+        #expect(try rig.status().words("problems").contains("metrics: open /proc/none-such"))
         try rig.reconfigure(
             "[metrics]\nlisten = \"127.0.0.1:\(port)\"\ntextfile = \"/proc/none-such/waypost.prom\"", to: "")
         _ = try reload(rig)
         #expect(get(port) == nil)
-        #expect(try !"\(rig.status().report["problems"] ?? "")".contains("metrics"))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(try !rig.status().words("problems").contains("metrics"))
+        try daemon.stop()
     }
 
     @Test func aPortThatIsTakenIsAProblemAndNoFailure() throws {
@@ -96,8 +63,7 @@ import Testing
         let daemon = try rig.startDaemon()
         try daemon.waitFor("metrics: listen on 127.0.0.1:\(server.port): Address already in use")
         let status = try rig.waitFor("source", "state") { $0 != nil }
-        #expect("\(status.report["problems"] ?? "")".contains("Address already in use"))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(status.words("problems").contains("Address already in use"))
+        try daemon.stop()
     }
 }

@@ -4,25 +4,17 @@ import Testing
 
 /// The daemon reads its configuration again.
 @Suite(.waiting) struct ReloadTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+    private let drive = DemoDrive.path
 
-    private func reload(_ rig: Rig) throws -> (exit: Int32, text: String) {
-        let program = try rig.waypost(["reload", "--socket", rig.path("control.sock")])
-        return (try program.exitStatus(within: 60), program.text)
-    }
+    private func reload(_ rig: Rig) throws -> (status: Int32, text: String) { try rig.command("reload") }
 
-    private func problems(_ rig: Rig) throws -> String { "\(try rig.status().report["problems"] ?? "")" }
-
-    private func engine(_ rig: Rig) throws -> String? {
-        let motion = try rig.status().report["motion"] as? [String: Any]
-        return (motion?["engine"] as? [String: Any])?["mode"] as? String
-    }
+    private func engine(_ rig: Rig) throws -> String? { try rig.status().string("motion.engine.mode") }
 
     @Test func losesNoFixAndForgetsNothingInTheMiddleOfADrive() throws {
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 200", more: "[tracking]\ngap_after = \"1m\"")
+            source: Rig.log(drive, playback: "200"), more: "[tracking]\ngap_after = \"1m\"")
         let manager = try DatagramReceiver()
         let daemon = try rig.startDaemon(environment: ["NOTIFY_SOCKET": manager.path])
         var notices: [String] = []
@@ -31,28 +23,22 @@ import Testing
             try rig.waitFor("source", "sentences", within: 60) { ($0 as? Int ?? 0) > round * 400 }
             try rig.reconfigure("gap_after = \(old)", to: "gap_after = \(new)")
             daemon.kill(SIGHUP)
-            let deadline = Date(timeIntervalSinceNow: 60)
-            while notices.filter({ $0.hasPrefix("READY=1") }).count <= round, Date() < deadline {
+            _ = eventually(within: 60) { () -> Bool? in
                 notices += manager.texts()
-                usleep(5000)
+                return notices.count { $0.hasPrefix("READY=1") } > round ? true : nil
             }
         }
         #expect(try daemon.exitStatus(within: 120) == 0)
         notices += manager.texts()
-        let story = notices.compactMap { text in
-            ["READY=1", "RELOADING=1\nMONOTONIC_USEC=", "STOPPING=1"].first { text.hasPrefix($0) }
-        }
-        let reload = ["RELOADING=1\nMONOTONIC_USEC=", "READY=1"]
-        #expect(Array(story.prefix(11)) == ["READY=1"] + (0..<5).flatMap { _ in reload })
-        #expect(
-            daemon.text.components(separatedBy: "configuration reloaded; in effect now: [tracking] gap_after").count
-                == 6)
+        let beginnings = ["READY=1", "RELOADING=1\nMONOTONIC_USEC=", "STOPPING=1"]
+        let story = notices.compactMap { text in beginnings.first { text.hasPrefix($0) } }
+        let reloads: [[String]] = Array(repeating: [beginnings[1], beginnings[0]], count: 5)
+        #expect(Array(story.prefix(11)) == [beginnings[0]] + reloads.joined())
+        #expect(daemon.count(of: "configuration reloaded; in effect now: [tracking] gap_after") == 5)
         let (received, expected) = try (rig.received(), rig.replayed(drive))
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
         #expect(received.map(\.seq) == Array(1...expected.count))
-        for (mine, replayed) in zip(received, expected) {
-            #expect(mine.members["odometer"] as? NSNumber == replayed.members["odometer"] as? NSNumber)
-        }
+        #expect(received.map { $0.members.double("odometer") } == expected.map { $0.members.double("odometer") })
     }
 
     @Test func signalsAreTakenOnceASecondAndNoneIsLost() throws {
@@ -65,18 +51,12 @@ import Testing
         for round in 1...8 {
             try rig.reconfigure("gap_after = \"\(60 + round)s\"", to: "gap_after = \"\(61 + round)s\"")
             daemon.kill(SIGHUP)
-            let deadline = Date(timeIntervalSinceNow: 60)
-            while daemon.text.components(separatedBy: "configuration reloaded; in effect now: [tracking] gap_after")
-                .count <= round
-            {
-                try #require(Date() < deadline, "\(daemon.text)")
-                usleep(5000)
-            }
+            let words = "configuration reloaded; in effect now: [tracking] gap_after"
+            try daemon.waitFor(words, times: round, within: 60)
         }
         // Five at once, then one a second.
         #expect(ContinuousClock.now - began >= .seconds(3))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 
     @Test func aConfigurationWithAMistakeChangesNothing() throws {
@@ -91,42 +71,39 @@ import Testing
         try rig.reconfigure("level = \"info\"", to: "levle = \"debug\"\nlevel = 7")
 
         let refused = try reload(rig)
-        #expect(refused.exit == 1)
+        #expect(refused.status == 1)
+        let said = daemon.text
         for words in ["\(rig.path("waypost.toml")):", ":1: log.levle: found an unknown key", "did you mean level?"] {
-            #expect(refused.text.contains(words), "\(refused.text)")
-            #expect(daemon.text.contains(words), "\(daemon.text)")
+            #expect(refused.text.contains(words) && said.contains(words), "\(refused.text), \(said)")
         }
         #expect(refused.text.contains("nothing has changed"))
         #expect(try self.engine(rig) == "dynamic")
-        #expect(try rig.status().exit == 1)
-        #expect(try problems(rig).contains("configuration refused, the previous one stays in force"))
+        #expect(try rig.statusExit() == 1)
+        #expect(try rig.status().words("problems").contains("configuration refused, the previous one stays in force"))
         let notices = manager.texts()
         let end = try #require(notices.last { $0.hasPrefix("READY=1") })
         #expect(end.contains("STATUS=") && end.contains("configuration refused"))
 
         // By the file, which names no socket any more, it asks at the usual place.
         let runtime = ["RUNTIME_DIRECTORY": rig.directory.path]
-        let byFile = try rig.waypost(["reload", "--config", rig.path("waypost.toml")], environment: runtime)
-        #expect(try byFile.exitStatus(within: 60) == 1 && byFile.text.contains("log.levle"))
-        let withoutDaemon = try rig.waypost(["reload", "--socket", rig.path("none.sock")])
-        #expect(try withoutDaemon.exitStatus(within: 60) == 2 && withoutDaemon.text.contains("no daemon answers"))
+        let byFile = try rig.call(["reload", "--config", rig.path("waypost.toml")], environment: runtime)
+        #expect(byFile.status == 1 && byFile.text.contains("log.levle"), "\(byFile)")
 
         try rig.reconfigure("levle = \"debug\"\nlevel = 7", to: "level = \"debug\"")
         let done = try reload(rig)
-        #expect(
-            done.exit == 0 && done.text.contains("[log] level") && done.text.contains("[resolution.constant_engine]"))
+        #expect(done.status == 0)
+        #expect(done.text.contains("[log] level") && done.text.contains("[resolution.constant_engine]"), "\(done.text)")
         #expect(try self.engine(rig) == "constant")
-        #expect(try !problems(rig).contains("refused"))
+        #expect(try !rig.status().words("problems").contains("refused"))
 
         try FileManager.default.removeItem(atPath: rig.path("waypost.toml"))
         let missing = try reload(rig)
-        #expect(missing.exit == 1 && missing.text.contains("found no such file"))
+        #expect(missing.status == 1 && missing.text.contains("found no such file"))
         #expect(try self.engine(rig) == "constant")
         try good.write(toFile: rig.path("waypost.toml"), atomically: true, encoding: .utf8)
-        #expect(try reload(rig).exit == 0)
+        #expect(try reload(rig).status == 0)
         #expect(try self.engine(rig) == "dynamic")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 
     @Test func namesWhatWaitsForTheNextStart() throws {
@@ -138,15 +115,12 @@ import Testing
         try rig.reconfigure("[control]", to: "commit_window = \"1s\"\n[control]")
         for _ in 0..<2 {
             let reply = try reload(rig)
-            #expect(reply.exit == 0 && reply.text.contains("at the next start: [device] id"), "\(reply.text)")
+            #expect(reply.status == 0 && reply.text.contains("at the next start: [device] id"), "\(reply.text)")
         }
         #expect(daemon.text.contains("in effect now: [outbox] commit_window"))
         let again = try reload(rig)
         #expect(again.text.contains("nothing that takes effect now has changed"))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
-        let refused = try reload(rig)
-        #expect(refused.exit == 2)
+        try daemon.stop()
     }
 
     @Test func aTokenFromAnotherFileGoesOutAtOnce() throws {
@@ -156,23 +130,19 @@ import Testing
             try token.write(toFile: rig.path(name), atomically: true, encoding: .utf8)
             chmod(rig.path(name), 0o600)
         }
-        let lines = try String(contentsOfFile: drive, encoding: .utf8).split(whereSeparator: \.isNewline)
-        try lines.prefix(400).joined(separator: "\r\n").write(
-            toFile: rig.path("log"), atomically: true, encoding: .utf8)
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(rig.path("log"))\"\nplayback = \"max\"\nfollow = true",
+            source: Rig.log(rig.write(DemoDrive.Part(0..<200)), follow: true),
             server: server.port, endpoint: "batch_window = \"0s\"",
             more: "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"file:\(rig.path("a"))\"")
         let daemon = try rig.startDaemon()
         try rig.waitForEndpoint(within: 60) { $0["waiting"] as? Int == 0 && !server.requests.isEmpty }
         #expect(server.requests.allSatisfy { $0.header("Authorization") == "Bearer first-token" })
         try rig.reconfigure(rig.path("a") + "\"", to: rig.path("b") + "\"")
-        #expect(try reload(rig).exit == 0)
+        #expect(try reload(rig).status == 0)
         let before = server.requests.count
         _ = try rig.order(#"{"id":1,"do":"flush","panic":true}"#)
         try rig.waitForEndpoint(within: 60) { _ in server.requests.count > before }
         #expect(server.requests.last?.header("Authorization") == "Bearer second-token")
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
+        try daemon.stop()
     }
 }

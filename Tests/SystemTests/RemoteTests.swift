@@ -4,8 +4,6 @@ import Testing
 
 /// Settings and commands from afar: from the examples in docs/remote.md through the collector to the daemon and back.
 @Suite(.waiting) struct RemoteTests {
-    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
-
     /// Runs a program that the page shows.
     /// - Parameters:
     ///   - index: among the programs of the page.
@@ -41,7 +39,7 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
         let server = "http://127.0.0.1:\(rig.port)"
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \(playback)", endpoint: "batch_window = \"1s\"",
+            source: Rig.log(DemoDrive.path, playback: "\(playback)"), endpoint: "batch_window = \"1s\"",
             more: """
                 [remote]
                 settings_url = "\(server)/settings/rig"
@@ -51,21 +49,17 @@ import Testing
                 """)
     }
 
-    private func report(_ rig: Rig) -> [String: Any]? {
-        guard let url = URL(string: "http://127.0.0.1:\(rig.port)/reported/rig"), let data = try? Data(contentsOf: url)
-        else { return nil }
-        return try? JSONSerialization.jsonObject(with: data) as? [String: Any]
-    }
-
-    private func waitForReport(_ rig: Rig, _ state: String, version: Int) -> [String: Any]? {
-        let deadline = Date(timeIntervalSinceNow: 60 * RunningProgram.slack)
-        while Date() < deadline {
-            if let report = report(rig), report["state"] as? String == state, report["version"] as? Int == version {
-                return report
-            }
-            usleep(20_000)
+    /// What the daemon has reported to the collector, once it is this.
+    private func report(_ rig: Rig, _ state: String, version: Int) throws -> [String: Any] {
+        var text: String?
+        let found = eventually(within: 60) { () -> [String: Any]? in
+            text = answer(of: rig.port, to: "/reported/rig")
+            guard let body = text?.components(separatedBy: "\r\n\r\n").last,
+                let report = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any]
+            else { return nil }
+            return report.string("state") == state && report.int("version") == version ? report : nil
         }
-        return report(rig)
+        return try #require(found, "\(text ?? "no collector")")
     }
 
     @Test func aSignedDocumentIsAppliedUntilAPersonClearsIt() throws {
@@ -74,14 +68,12 @@ import Testing
         try configure(rig, playback: 50, #"allow = ["sampling", "tracking.heartbeat"]"#)
         try offer(rig, 5, #"{"sampling.rule": "both", "tracking.heartbeat": "30m"}"#)
         let daemon = try rig.startDaemon()
-        let applied = waitForReport(rig, "applied", version: 5)
-        #expect((applied?["effective"] as? [String: Any])?["sampling.rule"] as? String == "both")
-        let check = try rig.waypost(["check", rig.path("waypost.toml"), "--print"])
-        #expect(try check.exitStatus(within: 20) == 0)
-        #expect(check.text.contains("heartbeat = \"30m\"  # remote v5"))
+        let applied = try report(rig, "applied", version: 5)
+        #expect(applied.object("effective")?["sampling.rule"] as? String == "both")
+        let check = try rig.says("check", rig.path("waypost.toml"), "--print")
+        #expect(check.contains("heartbeat = \"30m\"  # remote v5"))
         #expect(try rig.says("remote", "--socket", rig.path("control.sock")).contains("version 5 is in force"))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 30) == 0)
+        try daemon.stop()
 
         // The next start has it still, until a person wants the file alone.
         let next = try rig.startDaemon()
@@ -90,8 +82,7 @@ import Testing
         #expect(try rig.says("remote", "--socket", socket).contains("version 5 is in force"))
         _ = try rig.says("remote", "clear", "--socket", socket)
         try next.waitFor("version 5 is taken back, the file is in force: cleared by a person")
-        next.kill(SIGTERM)
-        #expect(try next.exitStatus(within: 30) == 0)
+        try next.stop()
     }
 
     /// The drive is of another year than any host's clock, so that there is one answer everywhere.
@@ -104,7 +95,6 @@ import Testing
         #expect(answer.hasPrefix(#"{"id": "c-81", "error": {"code": "clock", "message": "#), "\(answer)")
         #expect(try rig.says("remote", "--socket", rig.path("control.sock")).contains("c-81"))
         #expect(try example(1, ["c-82", "locate"], in: rig).contains(#""code": "not-allowed""#))
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 30) == 0)
+        try daemon.stop()
     }
 }

@@ -50,9 +50,11 @@ import Testing
         #expect(journald.datagrams() == [expected])
     }
 
-    @Test(arguments: [
+    static let levels: [(Logger.Level, Int)] = [
         (Logger.Level.trace, 7), (.debug, 7), (.info, 6), (.notice, 5), (.warning, 4), (.error, 3), (.critical, 2),
-    ])
+    ]
+
+    @Test(arguments: levels)
     func mapsLevelsToSyslog(level: Logger.Level, priority: Int) throws {
         var logger = logger(socket())
         logger.logLevel = .trace
@@ -60,10 +62,12 @@ import Testing
         #expect(try #require(journald.texts().first).contains("\nPRIORITY=\(priority)\n"))
     }
 
-    @Test(arguments: [
+    static let fieldNames: [(String, String)] = [
         ("source", "WAYPOST_SOURCE"), ("_hidden", "WAYPOST__HIDDEN"), ("9", "WAYPOST_9"), ("ä=\n", "WAYPOST_____"),
         ("", "WAYPOST_"), (String(repeating: "k", count: 99), "WAYPOST_" + String(repeating: "K", count: 56)),
-    ])
+    ]
+
+    @Test(arguments: fieldNames)
     func mendsFieldNames(key: String, name: String) {
         #expect(JournalRecord.fieldName(key) == name)
     }

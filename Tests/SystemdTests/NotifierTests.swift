@@ -81,7 +81,9 @@ import Testing
         #expect(Watchdog(environment: environment, at: 0) == nil)
     }
 
-    @Test(arguments: [("", true), ("42", true), ("43", false)])
+    static let processes: [(String, Bool)] = [("", true), ("42", true), ("43", false)]
+
+    @Test(arguments: processes)
     func isOursOnlyIfWeAreMeant(pid: String, wanted: Bool) {
         let environment = ["WATCHDOG_USEC": "1000000", "WATCHDOG_PID": pid]
         #expect((Watchdog(environment: environment, processID: 42, at: 0) != nil) == wanted)

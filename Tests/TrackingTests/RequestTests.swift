@@ -16,14 +16,13 @@ import Tracking
     }
 
     @Test func whatIsObservedBeforeAnyFixIsRecordedWithoutAPlace() throws {
-        let crossing = GeofenceCrossing(id: "hall", name: nil, action: .enter, source: .beacon)
-        let seen = TrackerEvent.observed(Observation(event: .geofence, reason: "beacon", geofence: crossing))
         var script = Script()
-        script.happen(seen)
+        script.happen(Self.observed(.enter))
         script.stand(100)
-        script.happen(seen)
+        script.happen(Self.observed(.enter))
         let records = Course(script).records(.geofence)
         #expect(records.map(\.isPlaced) == [false, true])
+        let crossing = GeofenceCrossing(id: "hall", name: nil, action: .enter, source: .beacon)
         #expect(records.allSatisfy { $0.geofence == crossing && $0.reason == "beacon" && $0.trackable != nil })
     }
 
@@ -39,8 +38,7 @@ import Tracking
         var course = Course(script)
         let state = try #require(StoredState(bytes: course.tracker.state.bytes))
         #expect(state.unplacedEntries == ["hall"])
-        script = Script()
-        script.stand(100)
+        script = Script.parked(100)
         for action in [GeofenceCrossing.Action.exit, .enter, .exit] { script.happen(Self.observed(action)) }
         course = Course(script, restored: state)
         let records = course.records(.geofence)
@@ -50,8 +48,7 @@ import Tracking
 
     /// What began at a place ends at one: before the first fix of the next run, and outside of the hours.
     @Test func whatWasEnteredAtAPlaceIsLeftAtOne() throws {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.happen(Self.observed(.enter))
         var course = Course(script)
         let entered = try #require(course.records(.geofence).first)
@@ -72,22 +69,15 @@ import Tracking
     }
 
     @Test func startMovingIsPaceAtEveryStart() {
-        var settings = Tracker.Settings.car
-        settings.motion.startMoving = true
-        var script = Script()
-        script.stand(400)
-        #expect(Course(script, settings).story == ["+pace", "-stop-timeout"])
+        #expect(Course(Script.parked(400), .car { $0.motion.startMoving = true }).story == ["+pace", "-stop-timeout"])
     }
 
     /// What `pace` does in each state, each time twice.
     @Test func paceInEachState() {
-        var settling = Script()
-        settling.stand(10)
-        var stationary = Script()
-        stationary.stand(100)
+        let settling = Script.parked(10)
+        let stationary = Script.parked(100)
         var moving = stationary
-        moving.pullAway()
-        moving.drive(60)
+        moving.driveOff(60)
         var stopping = StopTests.arrived()
         stopping.stand(100)
         let table: [(Script, TrackerSnapshot.Motion, Pace, TrackerSnapshot.Motion, change: String?)] = [
@@ -109,22 +99,12 @@ import Tracking
             #expect(course.tracker.snapshot.motion == after, "\(pace) while \(before)")
             #expect(course.story == story + (change.map { [$0] } ?? []), "\(pace) while \(before)")
             #expect(course.records.count == records + (change == nil ? 0 : 1), "\(pace) while \(before)")
+            guard change != nil, let last = course.changes.last else { continue }
+            // At once, and where it stands.
+            #expect(last.at == script.now && (!last.moving || last.since?.seconds == script.elapsed))
+            let place = Script.place(north: script.north)
+            #expect(before == .moving || last.coordinate.distance(to: place) < 1, "\(pace) while \(before)")
         }
-    }
-
-    @Test func paceIsIdempotentAndActsAtOnce() throws {
-        var script = Script()
-        script.stand(100)
-        script.happen(.paceRequested(.stationary))
-        script.happen(.paceRequested(.moving))
-        script.happen(.paceRequested(.moving))
-        script.stand(2)
-        script.happen(.paceRequested(.stationary))
-        script.happen(.paceRequested(.stationary))
-        let course = Course(script)
-        #expect(course.story == ["-start", "+pace", "-pace"])
-        #expect(course.records(.motionchange).count == 3)
-        #expect(course.changes[1].since?.seconds == 100 && course.changes[2].coordinate == Script.origin)
     }
 
     @Test func paceMovingWhileStoppingCancelsTheStop() {
@@ -139,10 +119,7 @@ import Tracking
     }
 
     @Test func aRollingVehicleDepartsAgainAfterPaceStationary() {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 100)
         script.happen(.paceRequested(.stationary))
         script.drive(60)
         let course = Course(script)
@@ -150,49 +127,13 @@ import Tracking
         #expect(course.changes[2].reason == .pace)
     }
 
-    @Test func outsideItsHoursNothingIsRecorded() {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.happen(.timeWindowChanged(.tracking, open: false))
-        let closed = script.elapsed
-        script.trip(metres: 5000)
-        script.stand(3600)
-        let before = Course(script)
-        #expect(before.changes.map(\.moving) == [false, true, false])
-        #expect(before.records.allSatisfy { $0.at.seconds <= closed })
-        script.happen(.timeWindowChanged(.tracking, open: true))
-        script.stand(100)
-        #expect(Course(script).changes.last?.moving == true)
-    }
-
-    @Test func everyInputIsAcceptedInEveryState() {
-        let events: [TrackerEvent] = [
-            .fencesChanged([Geofence(id: "home", shape: .circle(centre: Script.origin, radius: 100))]),
-            .movementSourceChanged(source: "gpio", moving: true), .noFix(.noPosition),
-            .sourceStateChanged(.lost(reason: "unplugged")), .batteryChanged(percent: 300, charging: true),
-            .settingsReloaded(.car), .deadlineReached, .shutdown, .boostChanged(nil), .engineSet(nil),
-            .externalPowerChanged(true), .paceRequested(.auto),
-        ]
-        var script = Script()
-        for length in [0.0, 10, 60, 30, 30, 300] {
-            for event in events { script.happen(event) }
-            if length == 30 { script.pullAway() } else { script.stand(length) }
-        }
-        let course = Course(script)
-        #expect(course.changes.first?.moving == false && course.tracker.snapshot.power.batteryPercent == 100)
-    }
-
     @Test func reloadKeepsTheMotionAndTheTracksThatStay() throws {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
+        var script = Script.driving(after: 100)
         var settings = Tracker.Settings(trackables: [Trackable(id: "bike"), Trackable(id: "car")])
         settings.motion.stopTimeout = .seconds(60)
         script.happen(.settingsReloaded(settings))
         script.drive(30)
-        script.brake()
-        script.stand(70)
+        script.stop(70)
         let course = Course(script)
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(Set(course.records.compactMap(\.trackable)) == ["car", "bike"])

@@ -17,14 +17,17 @@ import Tracking
         return (before, Course(later, restored: before.tracker.state))
     }
 
-    private func parked() -> Script {
-        var script = Script()
-        script.stand(900)
-        return script
+    /// Stopped on the way, and so many metres farther after the pause.
+    private func drivenOn(_ metres: Double, after pause: Double) -> (before: Course, after: Course) {
+        restarted(Script.driving(100, after: 900), after: pause) {
+            $0.north += metres
+            $0.speed = 12
+            $0.drive(60)
+        }
     }
 
     @Test func parkedBeforeIsParkedAfter() throws {
-        let (before, after) = restarted(parked(), after: 3600) { $0.stand(300) }
+        let (before, after) = restarted(Script.parked(900), after: 3600) { $0.stand(300) }
         #expect(after.changes.isEmpty)
         #expect(after.records.map(\.event) == [.gap] && after.records.first?.reason == "restart")
         #expect(after.records.first?.time.seconds == 900)
@@ -33,7 +36,7 @@ import Tracking
     }
 
     @Test func aCrashLoopWhileParkedWritesOneGapInAHeartbeat() {
-        var state = Course(parked()).tracker.state
+        var state = Course(Script.parked(900)).tracker.state
         var gaps = 0
         for round in 0..<30 {
             var script = Script()
@@ -47,7 +50,7 @@ import Tracking
     }
 
     @Test func movedWhileOffLeavesByTheBackupFence() {
-        let (_, after) = restarted(parked(), after: 3600) {
+        let (_, after) = restarted(Script.parked(900), after: 3600) {
             $0.north += 5000
             $0.stand(60)
         }
@@ -56,14 +59,7 @@ import Tracking
     }
 
     @Test func movingBeforeAShortPauseIsMovingAfter() {
-        var script = parked()
-        script.pullAway()
-        script.drive(100)
-        let (before, after) = restarted(script, after: 20) {
-            $0.north += 240
-            $0.speed = 12
-            $0.drive(60)
-        }
+        let (before, after) = drivenOn(240, after: 20)
         #expect(after.story.isEmpty && after.tracker.snapshot.motion == .moving)
         #expect(after.records.first?.event == .gap && after.records.first?.moving == true)
         #expect(after.records[1].reason == "gap")
@@ -73,14 +69,7 @@ import Tracking
 
     /// Whatever the process did meanwhile, the asset drove on.
     @Test(.bug(id: 16), arguments: [5.0, 240]) func theWayOfATripWithoutAProcessCounts(pause: Double) {
-        var script = parked()
-        script.pullAway()
-        script.drive(100)
-        let (before, after) = restarted(script, after: pause) {
-            $0.north += 12 * pause
-            $0.speed = 12
-            $0.drive(60)
-        }
+        let (before, after) = drivenOn(12 * pause, after: pause)
         let (then, now) = (before.tracker.snapshot, after.tracker.snapshot)
         #expect(abs(now.odometer - then.odometer - 12 * (pause + 60)) < 30)
         #expect(abs(now.gapMetres - (pause > 60 ? 12 * pause : 0)) < 30)
@@ -88,21 +77,13 @@ import Tracking
 
     /// Nothing drives 100 km in four minutes.
     @Test(.bug(id: 16)) func aWayThatCannotBeIsNotCounted() {
-        var script = parked()
-        script.pullAway()
-        script.drive(100)
-        let (before, after) = restarted(script, after: 240) {
-            $0.north += 100_000
-            $0.speed = 12
-            $0.drive(60)
-        }
+        let (before, after) = drivenOn(100_000, after: 240)
         #expect(after.tracker.snapshot.odometer < before.tracker.snapshot.odometer + 800)
     }
 
     @Test func switchedOffWithTheEngineAndBackTheNextDayIsAStop() throws {
-        var script = parked()
-        script.trip(metres: 2000)
-        script.stand(8)
+        var script = Script.parked(900)
+        script.trip(metres: 2000, stand: 8)
         let (before, after) = restarted(script, after: 50_000) {
             $0.offset.east = 15
             $0.stand(60)
@@ -115,41 +96,35 @@ import Tracking
     }
 
     @Test func settledNothingBeforeSettlesAgain() {
-        var script = Script()
-        script.stand(10)
-        let (_, after) = restarted(script, after: 5) { $0.stand(60) }
+        let (_, after) = restarted(Script.parked(10), after: 5) { $0.stand(60) }
         #expect(after.story == ["-start"])
         #expect(after.records(.gap).isEmpty)
     }
 
     @Test func aStateOfAnotherVersionIsAFreshStart() {
-        var state = Course(parked()).tracker.state
+        var state = Course(Script.parked(900)).tracker.state
         state.version = 99
-        var script = Script()
-        script.stand(60)
-        #expect(Course(script, restored: state).story == ["-start"])
+        #expect(Course(Script.parked(60), restored: state).story == ["-start"])
     }
 
     @Test func aStateWithAbsurdNumbersIsAFreshStart() {
-        var script = Script()
-        script.stand(60)
         let spoils: [(inout StoredState) -> Void] = [
             { $0.lastGap = UTCTime(milliseconds: .min) }, { $0.lastFix?.time = UTCTime(milliseconds: .max) },
             { $0.odometer = .nan }, { $0.anchor?.coordinate.latitudeE7 = .max },
             { $0.recorded[0].time = UTCTime(milliseconds: .max) },
         ]
         for spoil in spoils {
-            var state = Course(parked()).tracker.state
+            var state = Course(Script.parked(900)).tracker.state
             #expect(state.isUsable)
             spoil(&state)
             #expect(!state.isUsable)
-            #expect(Course(script, restored: state).story == ["-start"])
+            #expect(Course(Script.parked(60), restored: state).story == ["-start"])
         }
     }
 
     @Test func timeNeverRunsBackWithinATrackable() throws {
         // The last record is a heartbeat without a fix, an hour after the last one.
-        var course = Course(parked())
+        var course = Course(Script.parked(900))
         course.runDeadlines(through: .zero + .seconds(4500))
         let recorded = try #require(course.records.last?.time)
         var script = Script()
@@ -160,12 +135,10 @@ import Tracking
     }
 
     @Test func anEarlierLogAfterTheRestartIsNoGapAndMovesNoDeparture() throws {
-        var script = parked()
+        var script = Script.parked(900)
         script.clockStep = 86_400_000
         let state = Course(script).tracker.state
-        var earlier = parked()
-        earlier.pullAway()
-        earlier.drive(60)
+        let earlier = Script.driving(60, after: 900)
         let course = Course(earlier, restored: state)
         #expect(course.records(.gap).isEmpty)
         let departure = try #require(course.changes.first { $0.moving })

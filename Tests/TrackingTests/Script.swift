@@ -33,6 +33,20 @@ struct Script {
     var now: EventTime { EventTime(nanoseconds: Int64((elapsed * 1e9).rounded())) }
     var time: UTCTime { Self.start + .milliseconds(Int64((elapsed * 1000).rounded()) + clockStep) }
 
+    /// Parked for a number of seconds.
+    static func parked(_ seconds: Double) -> Script {
+        var script = Script()
+        script.stand(seconds)
+        return script
+    }
+
+    /// Parked, and then on its way for a number of seconds.
+    static func driving(_ seconds: Double = 0, after parked: Double, at speed: Double = 12) -> Script {
+        var script = Script.parked(parked)
+        script.driveOff(seconds, at: speed)
+        return script
+    }
+
     static func place(north: Double, east: Double = 0) -> Coordinate {
         plane.coordinate(PlanePoint(east: east, north: north))
     }
@@ -74,13 +88,30 @@ struct Script {
     }
 
     mutating func pullAway(to speed: Double = 12) { drive(speed / 1.5, to: speed) }
+    mutating func driveOff(_ seconds: Double, at speed: Double = 12) {
+        pullAway(to: speed)
+        drive(seconds)
+    }
     mutating func brake() { drive(speed / 1.5, to: 0) }
-
-    /// A trip of a minute at least; ends standing.
-    mutating func trip(metres: Double) {
-        pullAway()
-        drive(max(0, metres - 96) / 12)
+    /// Brakes, and stands for a number of seconds.
+    mutating func stop(_ seconds: Double) {
         brake()
+        stand(seconds)
+    }
+
+    /// A trip of a minute at least; ends standing, for a number of seconds.
+    mutating func trip(metres: Double, stand seconds: Double = 0) {
+        driveOff(max(0, metres - 96) / 12)
+        stop(seconds)
+    }
+
+    /// Stands under a receiver that reports a speed in each of the directions in turn.
+    mutating func standNoisily(_ seconds: Int, speed reported: Double = 0.5, directions: Int = 4) {
+        speed = 0
+        for second in 0..<seconds {
+            elapsed += 1
+            fix(speed: reported, course: Double(second % directions) * 360 / Double(directions))
+        }
     }
 
     mutating func void(_ seconds: Double) {
@@ -154,12 +185,24 @@ struct Course {
         effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution } else { nil } }
     }
     func records(_ event: LocationEvent) -> [Location] { records.filter { $0.event == event } }
+    var recordsAreInOrder: Bool { zip(records, records.dropFirst()).allSatisfy { $0.time <= $1.time } }
     /// `-` for a stop and `+` for a departure, with the reason.
     var story: [String] { changes.map { ($0.moving ? "+" : "-") + $0.reason.rawValue } }
 }
 
 extension Tracker.Settings {
     static let car = Tracker.Settings(trackables: [Trackable(id: "car")])
+
+    static func car(_ change: (inout Tracker.Settings) -> Void) -> Tracker.Settings {
+        var settings = car
+        change(&settings)
+        return settings
+    }
+
+    /// As few points as needed.
+    static var fewest: Tracker.Settings { car { $0.keepFewest() } }
+    /// Gives up the receiver at each stop.
+    static var releasing: Tracker.Settings { car { $0.motion.stopOnStationary = true } }
 }
 
 extension EventTime {

@@ -63,7 +63,7 @@ import Testing
 
     @Test func readsNoPartOfAState() {
         let bytes = Self.full.bytes
-        for count in bytes.indices { #expect(StoredState(bytes: Array(bytes[..<count])) == nil) }
+        #expect(bytes.indices.first { StoredState(bytes: Array(bytes[..<$0])) != nil } == nil)
         #expect(StoredState(bytes: bytes + [0]) == nil)
     }
 
@@ -89,14 +89,15 @@ import Testing
         let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let bytes = Self.full.bytes
-        for _ in 0..<5000 {
+        for _ in 0..<2000 {
             var damaged = bytes
             for _ in 0...Int.random(in: 0..<4, using: &random) {
                 damaged[Int.random(in: damaged.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
             // Read or refused, and what is read is written as well as anything else.
-            guard let state = StoredState(bytes: damaged) else { continue }
-            #expect(StoredState(bytes: state.bytes) == state, "seed \(seed)")
+            if let state = StoredState(bytes: damaged), StoredState(bytes: state.bytes) != state {
+                Issue.record("seed \(seed): \(state)")
+            }
         }
     }
 }

@@ -314,11 +314,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [0.0, 0.05, 0.9], 0..<8)
+    @Test(arguments: [0.0, 0.05, 0.9], 0..<6)
     func holdsWhateverHappens(hostility: Double, round: Int) {
         let seed = testSeed(UInt64(round))
         var ordeal = Ordeal(seed: seed, hostility: hostility)
-        ordeal.live(6000)
+        ordeal.live(3000)
         #expect(ordeal.complaints.isEmpty, "seed \(seed), hostility \(hostility): \(ordeal.complaints.prefix(5))")
     }
 
@@ -327,7 +327,7 @@ import Testing
         let seed = testSeed(2)
         func bytes() -> [UInt8] {
             var ordeal = Ordeal(seed: seed, hostility: 0.05)
-            ordeal.live(3000)
+            ordeal.live(1500)
             return ordeal.tracker.state.bytes
         }
         #expect(bytes() == bytes(), "seed \(seed)")

@@ -11,8 +11,9 @@ import Testing
 @Suite("With mosquitto", .enabled(if: Broker.program != nil), .serialized) struct BrokerTests {
     private static let topic = "fleet/van/location"
 
-    @Test(arguments: [(MQTTVersion.v5, false), (.v3, false), (.v5, true), (.v3, true)])
-    func everyMessageIsSettledAndArrives(version: MQTTVersion, overWebSocket: Bool) throws {
+    static let ways: [(MQTTVersion, Bool)] = [(.v5, false), (.v3, false), (.v5, true), (.v3, true)]
+
+    @Test(arguments: ways) func everyMessageIsSettledAndArrives(version: MQTTVersion, overWebSocket: Bool) throws {
         let broker = try Broker()
         let client = try BrokerClient(broker, version, overWebSocket: overWebSocket)
         try client.connect()
@@ -29,7 +30,9 @@ import Testing
             return client.settled.count == 500 && client.messages.count == 500
         }
         #expect(client.settled.allSatisfy { $0.reason == .success })
-        #expect(client.messages.map { String(decoding: $0.payload, as: UTF8.self) } == (0..<500).map(String.init))
+        let texts: [String] = client.messages.map { String(decoding: $0.payload, as: UTF8.self) }
+        let numbers: [String] = (0..<500).map { (number: Int) -> String in "\(number)" }
+        #expect(texts == numbers)
         client.end()
         #expect(client.ending == .disconnected)
     }

@@ -11,44 +11,44 @@ import Testing
     @Test func storesEachLocationOnceAndInOrder() throws {
         let collector = try CollectorProcess()
         let loop = try PollLoop()
-        for first in stride(from: 1, to: 400, by: 100) {
-            let reply = try loop.reply(
-                collector.request(NativeBody(seqs: Int64(first)..<Int64(first + 100)), gzip: true))
+        for first: Int64 in [1, 101, 201, 301] {
+            let reply = try loop.reply(collector.request(NativeBody(seqs: first..<first + 100), gzip: true))
             #expect(reply.status == 200, "\(String(decoding: reply.body, as: UTF8.self))")
         }
         let bytesSent = loop.uplink.counters.bytesSent
-        let stats = try collector.stats(loop)
-        #expect(stats["locations"] == 400)
-        #expect(stats["batches"] == 4)
-        #expect(stats["inversions"] == 0)
-        #expect(stats["connections"] == 1)
-        #expect(stats["bytes_bodies", default: 0] + stats["bytes_heads", default: 0] == bytesSent)
+        let counts = try collector.counts(
+            loop, "locations", "batches", "inversions", "connections", "bytes_bodies", "bytes_heads")
+        let expected: [Int?] = [400, 4, 0, 1]
+        #expect(Array(counts.prefix(4)) == expected)
+        var bytes = 0
+        for count in counts.suffix(2) { bytes += count ?? 0 }
+        #expect(bytes == bytesSent)
         let lines = try collector.lines()
-        #expect(lines.count == 400)
         // It holds positions.
         #expect(try collector.mode() == 0o600)
-        let rows = try lines.map {
-            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
-        }
-        #expect(rows.compactMap { $0["seq"] as? Int } == Array(1...400))
-        #expect(rows.allSatisfy { $0["device"] as? String == "van-7" && $0["outbox"] as? String == "7f3a91c2" })
-        #expect(rows.first?["batch_id"] as? String == "7f3a91c2-main-1-100")
-        #expect(lines.first?.contains("\"location\":{\"lat\":52.5200066,\"lon\":13.404954}") == true)
+        let seqs: [Int] = try lines.map(Self.seq)
+        #expect(seqs == Array(1...400))
+        let first = try #require(lines.first)
+        #expect(first.contains(#""batch_id":"7f3a91c2-main-1-100""#))
+        #expect(first.contains(#""location":{"lat":52.5200066,"lon":13.404954}"#))
+    }
+
+    /// Of a row of the device and its queue; else -1.
+    private static func seq(_ line: String) throws -> Int {
+        let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        guard row?["device"] as? String == "van-7", row?["outbox"] as? String == "7f3a91c2" else { return -1 }
+        return row?["seq"] as? Int ?? -1
     }
 
     @Test func dropsARepeatedKeyAndRefusesItForOtherBytes() throws {
         let collector = try CollectorProcess()
         let loop = try PollLoop()
         let body = NativeBody(seqs: 1..<4)
-        #expect(try loop.reply(collector.request(body)).status == 200)
-        #expect(try loop.reply(collector.request(body)).status == 200)
         var other = body
         other.lat = "52.6"
-        #expect(try loop.reply(collector.request(other)).status == 422)
-        let stats = try collector.stats(loop)
-        #expect(stats["locations"] == 3)
-        #expect(stats["duplicate_batches"] == 1)
-        #expect(stats["rejected"] == 1)
+        let statuses = try [body, body, other].map { try loop.reply(collector.request($0)).status }
+        #expect(statuses == [200, 200, 422])
+        #expect(try collector.counts(loop, "locations", "duplicate_batches", "rejected") == [3, 1, 1])
         #expect(try collector.lines().count == 3)
     }
 
@@ -58,14 +58,11 @@ import Testing
         for body in [NativeBody(seqs: 11..<21), NativeBody(seqs: 11..<16), NativeBody(seqs: 5..<7)] {
             #expect(try loop.reply(collector.request(body)).status == 200)
         }
-        let stats = try collector.stats(loop)
-        #expect(stats["locations"] == 12)
-        #expect(stats["duplicate_locations"] == 5)
-        #expect(stats["inversions"] == 2)
+        #expect(try collector.counts(loop, "locations", "duplicate_locations", "inversions") == [12, 5, 2])
         #expect(try collector.lines().count == 12)
     }
 
-    @Test(arguments: [
+    private static let wrongShapes: [(correct: String, wrong: String, reason: String)] = [
         (#""outbox":"7f3a91c2""#, #""outbox":"7F3A91C2""#, "outbox: must be 8"),
         (#""device":"van-7","#, "", "device: is missing"),
         (#""lat":52.5200066"#, #""lat":91"#, "locations[0].location.lat: 91.0 is outside"),
@@ -81,21 +78,20 @@ import Testing
         (#"{"location""#, #"{"batch_id":"x","location""#, "locations[0].batch_id: belongs to the batch"),
         (#""batch_id":"#, #""batch_id":"other","x":"#, "Idempotency-Key"),
         ("]}", "]", "not JSON"), ("]}", "]}x", "not JSON"),
-    ])
-    func saysWhatIsWrongWithAShape(_ correct: String, _ wrong: String, _ reason: String) throws {
+    ]
+
+    @Test func saysWhatIsWrongWithAShape() throws {
         let collector = try CollectorProcess()
         let loop = try PollLoop()
-        let reply = try loop.reply(collector.request(NativeBody(seqs: 1..<3), replacing: correct, with: wrong))
-        #expect(reply.status == 400)
-        let text = String(decoding: reply.body, as: UTF8.self)
-        #expect(text.hasPrefix("{\"error\":\"\(reason)"), "\(text)")
-    }
-
-    @Test func refusesABrokenGzipBody() throws {
-        let collector = try CollectorProcess()
-        let request = UplinkRequest(
-            url: collector.url, headers: [.init("Content-Encoding", "gzip")], body: Array("no gzip".utf8))
-        #expect(try PollLoop().reply(request).status == 400)
+        for row in Self.wrongShapes {
+            let request = collector.request(NativeBody(seqs: 1..<3), replacing: row.correct, with: row.wrong)
+            #expect(try loop.refusal(request)?.hasPrefix(row.reason) == true, "\(row)")
+        }
+        // A broken body, too.
+        let gzip = UplinkRequest.Header("Content-Encoding", "gzip")
+        let request = UplinkRequest(url: collector.url, headers: [gzip], body: Array("no gzip".utf8))
+        #expect(try loop.refusal(request) != nil)
+        #expect(try collector.counts(loop, "locations") == [0])
     }
 
     @Test func answersAsToldForTheFirstBatches() throws {
@@ -105,17 +101,18 @@ import Testing
         let replies = try (0..<3).map { _ in try loop.reply(request) }
         #expect(replies.map(\.status) == [429, 429, 200])
         #expect(replies.first?.header("retry-after") == "2")
-        #expect(try collector.stats(loop)["faults"] == 2)
+        #expect(try collector.counts(loop, "faults") == [2])
     }
 
-    @Test(arguments: [
+    static let conditions: [([String], [Int])] = [
         (["--every", "3"], [200, 200, 503, 200, 200, 503]),
         (["--above-bytes", "400"], [200, 200, 503, 503, 503, 503]),
         (["--with-seq", "4", "--with-seq", "1"], [503, 200, 200, 503, 200, 200]),
         (["--for", "0s"], [200, 200, 200, 200, 200, 200]),
         (["--probability", "1"], [503, 503, 503, 503, 503, 503]),
-    ])
-    func narrowsItsFaults(_ condition: [String], _ statuses: [Int]) throws {
+    ]
+
+    @Test(arguments: conditions) func narrowsItsFaults(_ condition: [String], _ statuses: [Int]) throws {
         let collector = try CollectorProcess(["--answer", "503"] + condition)
         let loop = try PollLoop()
         let seen = try (1...6).map { number in
@@ -125,24 +122,15 @@ import Testing
         #expect(seen == statuses)
     }
 
-    @Test func cutsTheConnectionWithoutAnAnswer() throws {
-        let collector = try CollectorProcess("--close", "--first", "1")
+    /// Before it has stored the batch, or after, so that the next one is a repeat.
+    @Test(arguments: ["--close", "--close-after-store"]) func cutsTheConnectionWithoutAnAnswer(_ fault: String) throws {
+        let collector = try CollectorProcess(fault, "--first", "1")
         let loop = try PollLoop()
         let request = collector.request(NativeBody(seqs: 1..<3))
         #expect(try loop.failure(request).word == "closed")
         #expect(try loop.reply(request).status == 200)
-        #expect(try collector.stats(loop)["locations"] == 2)
-        #expect(try collector.stats(loop)["duplicate_batches"] == 0)
-    }
-
-    @Test func recognisesTheRepeatOfABatchWhoseAnswerWasLost() throws {
-        let collector = try CollectorProcess("--close-after-store", "--first", "1")
-        let loop = try PollLoop()
-        let request = collector.request(NativeBody(seqs: 1..<3))
-        #expect(try loop.failure(request).word == "closed")
-        #expect(try loop.reply(request).status == 200)
-        #expect(try collector.stats(loop)["locations"] == 2)
-        #expect(try collector.stats(loop)["duplicate_batches"] == 1)
+        let repeats = fault == "--close" ? 0 : 1
+        #expect(try collector.counts(loop, "locations", "duplicate_batches") == [2, repeats])
         #expect(try collector.lines().count == 2)
     }
 
@@ -152,7 +140,7 @@ import Testing
         let request = collector.request(NativeBody(seqs: 1..<3))
         var failure: TransportFailure?
         loop.uplink.send(request) { failure = $0.failure }
-        loop.run { (try? collector.stats(loop)["faults"]) == 1 }
+        loop.run { (try? collector.counts(loop, "faults")) == [1] }
         #expect(failure == nil)
         loop.advance(by: .seconds(31))
         #expect(failure?.word == "timeout")
@@ -165,16 +153,14 @@ import Testing
         let loop = try PollLoop()
         _ = try loop.reply(collector.request(NativeBody(seqs: 1..<4)))
         let (status, said) = collector.end(signal)
-        #expect(status == 0)
-        #expect(said.contains("3 locations in 1 batches"), "\(said)")
+        #expect(status == 0 && said.contains("3 locations in 1 batches"), "\(said)")
     }
 
     @Test func saysWhenThePortIsInUse() throws {
         let (listener, port) = try listenOnLoopback(backlog: 1)
         defer { Glibc.close(listener) }
         let (status, errors) = try CollectorProcess.run(["--port", "\(port)"])
-        #expect(status == 69)
-        #expect(errors.contains("127.0.0.1:\(port)") && errors.contains("in use"), "\(errors)")
+        #expect(status == 69 && errors.contains("127.0.0.1:\(port)") && errors.contains("in use"), "\(errors)")
     }
 
     @Test(arguments: [
@@ -208,17 +194,16 @@ struct NativeBody {
 final class CollectorProcess {
     private let process = Process()
     private let output = Pipe()
-    private let directory: URL
+    private let directory: TemporaryDirectory
     private(set) var url = ""
     private(set) var port: UInt16 = 0
 
     convenience init(_ options: String...) throws { try self.init(options) }
 
     init(_ options: [String]) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "waypost-collector-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        directory = try TemporaryDirectory()
         process.executableURL = Self.executable
-        process.arguments = ["--port", "0", "--output", file.path, "--print-port-to", portFile.path] + options
+        process.arguments = ["--port", "0", "--output", file, "--print-port-to", "\(directory.path)/port"] + options
         process.standardOutput = output
         try process.run()
         var said = ""
@@ -227,19 +212,15 @@ final class CollectorProcess {
             if data.isEmpty { break }
             said += String(decoding: data, as: UTF8.self)
         }
-        let port = try String(contentsOf: portFile, encoding: .utf8).trimmingCharacters(in: .newlines)
+        let port = try directory.read("port").trimmingCharacters(in: .newlines)
         url = "http://127.0.0.1:\(port)/locations"
         self.port = try #require(UInt16(port))
         try #require(said.hasPrefix("listening on http://127.0.0.1:\(port)\n"))
     }
 
-    deinit {
-        _ = end(SIGKILL)
-        try? FileManager.default.removeItem(at: directory)
-    }
+    deinit { _ = end(SIGKILL) }
 
-    private var file: URL { directory.appending(path: "out.jsonl") }
-    private var portFile: URL { directory.appending(path: "port") }
+    private var file: String { "\(directory.path)/out.jsonl" }
 
     /// Beside the test bundle.
     private static var executable: URL {
@@ -280,18 +261,30 @@ final class CollectorProcess {
             body: Array(text.utf8), gzip: gzip)
     }
 
-    func stats(_ loop: PollLoop) throws -> [String: Int] {
-        let reply = try loop.reply(
-            UplinkRequest(method: "GET", url: url.replacingOccurrences(of: "/locations", with: "/stats"), body: []))
-        return try JSONDecoder().decode([String: Int].self, from: Data(reply.body))
+    /// What it has counted under these names.
+    func counts(_ loop: PollLoop, _ names: String...) throws -> [Int?] {
+        let url = url.replacingOccurrences(of: "/locations", with: "/stats")
+        let reply = try loop.reply(UplinkRequest(method: "GET", url: url, body: []))
+        let counts = try JSONDecoder().decode([String: Int].self, from: Data(reply.body))
+        return names.map { counts[$0] }
     }
 
     /// Of the file with what it has stored.
     func mode() throws -> Int? {
-        try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+        try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     }
 
     func lines() throws -> [String] {
-        try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
+        try directory.read("out.jsonl").split(separator: "\n").map(String.init)
+    }
+}
+
+extension PollLoop {
+    /// The error that a collector answers with; nil where it accepts.
+    func refusal(_ request: UplinkRequest) throws -> String? {
+        let reply = try reply(request)
+        let text = String(decoding: reply.body, as: UTF8.self)
+        let head = "{\"error\":\""
+        return reply.status == 400 && text.hasPrefix(head) ? String(text.dropFirst(head.utf8.count)) : nil
     }
 }

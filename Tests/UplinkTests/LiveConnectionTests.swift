@@ -38,6 +38,10 @@ import Testing
         #expect(loop.watched.isEmpty && loop.connection.nextDeadline == nil && !loop.connection.isOpen)
         loop.connection.send([1])
         #expect(loop.connection.unsentBytes == 0)
+        // It opens again.
+        loop.events = []
+        loop.open()
+        #expect(loop.events == [.opened(peerAddress: "127.0.0.1")])
     }
 
     @Test func weEndIt() throws {
@@ -47,16 +51,6 @@ import Testing
         loop.connection.close()
         #expect(loop.watched.isEmpty && loop.connection.nextDeadline == nil && loop.events.isEmpty)
         #expect(server.read(2) == [5], "what was written, then the end")
-    }
-
-    @Test func itOpensAgain() throws {
-        let server = try LocalServer()
-        let loop = try Self.opened(server)
-        server.hangUp()
-        loop.run { loop.failure != nil }
-        loop.events = []
-        loop.open()
-        #expect(loop.events == [.opened(peerAddress: "127.0.0.1")])
     }
 
     @Test func whatTheServerDoesNotReadWaits() throws {

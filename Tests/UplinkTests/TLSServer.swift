@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import TestSupport
 
 @testable import Uplink
 
@@ -7,12 +8,12 @@ import Foundation
 final class TLSServer {
     let certificate: String
     let request: UplinkRequest
-    let directory: URL
+    private let folder: TemporaryDirectory
     private let process = Process()
 
     init(name: String, until: String = "20491231000000Z", options: [String] = []) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "waypost-tls-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        folder = try TemporaryDirectory()
+        let directory = URL(fileURLWithPath: folder.path)
         certificate = directory.appending(path: "cert.pem").path
         let key = directory.appending(path: "key.pem").path
         // `openssl ca`, since `openssl req` makes no certificate that is already out of date.
@@ -102,6 +103,5 @@ final class TLSServer {
         // Not SIGTERM: a child inherits the signal mask of the thread that starts it, and test threads block that.
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
-        try? FileManager.default.removeItem(at: directory)
     }
 }

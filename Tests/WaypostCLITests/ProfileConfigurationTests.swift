@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import TestSupport
 import Testing
@@ -56,60 +57,62 @@ import Testing
         #expect(try warnings("profile = \"traccar\"").isEmpty)
     }
 
-    @Test(
-        arguments: [
-            (
-                "profile = \"trackar\"",
-                "w.toml:6:11: endpoint.profile: found \"trackar\", expected a profile of waypost or [profile.NAME] (did you mean \"traccar\"?)"
-            ),
-            (
-                "profile = \"nextbillion\"\nsecrets = { key = \"credential:k\" }",
-                "w.toml:4:1: endpoint.vars.asset_id: found nothing, expected a text: the profile \"nextbillion\" needs it"
-            ),
-            (
-                "profile = \"traccar\"\nverbose = true",
-                "w.toml:7:11: endpoint.verbose: found true with the profile \"traccar\", expected it with \"waypost\" alone"
-            ),
-            (
-                "backup_for = \"main\"",
-                "w.toml:6:14: endpoint.backup_for: found its own name, expected the name of another endpoint"
-            ),
-            (
-                "profile = \"cloudevents\"\ndevice = \"van 7\"",
-                "w.toml:6:11: endpoint.profile: profile cloudevents: "
-            ),
-            (
-                "metered_interfaces = [\"wwan*\", 3]",
-                "w.toml:6:32: endpoint.metered_interfaces: found 3, expected the name of an interface, in which * matches anything"
-            ),
-        ])
+    static let mistakes: [(String, String)] = [
+        (
+            "profile = \"trackar\"",
+            "w.toml:6:11: endpoint.profile: found \"trackar\", expected a profile of waypost or [profile.NAME] (did you mean \"traccar\"?)"
+        ),
+        (
+            "profile = \"nextbillion\"\nsecrets = { key = \"credential:k\" }",
+            "w.toml:4:1: endpoint.vars.asset_id: found nothing, expected a text: the profile \"nextbillion\" needs it"
+        ),
+        (
+            "profile = \"traccar\"\nverbose = true",
+            "w.toml:7:11: endpoint.verbose: found true with the profile \"traccar\", expected it with \"waypost\" alone"
+        ),
+        (
+            "backup_for = \"main\"",
+            "w.toml:6:14: endpoint.backup_for: found its own name, expected the name of another endpoint"
+        ),
+        (
+            "profile = \"cloudevents\"\ndevice = \"van 7\"",
+            "w.toml:6:11: endpoint.profile: profile cloudevents: "
+        ),
+        (
+            "metered_interfaces = [\"wwan*\", 3]",
+            "w.toml:6:32: endpoint.metered_interfaces: found 3, expected the name of an interface, in which * matches anything"
+        ),
+    ]
+
+    @Test(arguments: mistakes)
     func mistakeIsToldWhereItCanBeMended(text: String, problem: String) {
         let found = problems(endpoint(text), testEnvironment(requiresCredentials: false))
         #expect(found.count == 1 && found[0].hasPrefix(problem), "\(found)")
     }
 
-    @Test(
-        arguments: [
-            (
-                "[profile.mine]\nrecord = { v = \"$speed_mp\" }",
-                "w.toml:8:16: profile.mine.record.v: found "
-            ),
-            ("[profile.mine]\nrecrd = { v = \"$lat\" }\nrecord = { v = \"$lat\" }", "w.toml:8:1: profile.mine.recrd: "),
-            ("[profile.mine]\nextends = \"waypots\"", "w.toml:8:11: profile.mine.extends: found \"waypots\", expected"),
-            (
-                "[profile.mine]\nextends = \"mine\"",
-                "w.toml:8:11: profile.mine.extends: found a cycle (mine → mine), expected a chain that ends"
-            ),
-            ("[profile.mine]\nrecord = { t = 2024-01-01 }", "w.toml:8:"),
-            (
-                "[profile.mine]\nheaders = { Authorization = \"Bearer hunter2\" }\nrecord = { v = \"$lat\" }",
-                "w.toml:8:29: profile.mine.headers.Authorization: found a literal, expected a reference: \"${secret.NAME}\""
-            ),
-            (
-                "[profile.mine]\nbatch_window = \"5k\"\nrecord = { v = \"$lat\" }",
-                "w.toml:8:16: profile.mine.batch_window: found \"5k\", expected"
-            ),
-        ])
+    static let ownMistakes: [(String, String)] = [
+        (
+            "[profile.mine]\nrecord = { v = \"$speed_mp\" }",
+            "w.toml:8:16: profile.mine.record.v: found "
+        ),
+        ("[profile.mine]\nrecrd = { v = \"$lat\" }\nrecord = { v = \"$lat\" }", "w.toml:8:1: profile.mine.recrd: "),
+        ("[profile.mine]\nextends = \"waypots\"", "w.toml:8:11: profile.mine.extends: found \"waypots\", expected"),
+        (
+            "[profile.mine]\nextends = \"mine\"",
+            "w.toml:8:11: profile.mine.extends: found a cycle (mine → mine), expected a chain that ends"
+        ),
+        ("[profile.mine]\nrecord = { t = 2024-01-01 }", "w.toml:8:"),
+        (
+            "[profile.mine]\nheaders = { Authorization = \"Bearer hunter2\" }\nrecord = { v = \"$lat\" }",
+            "w.toml:8:29: profile.mine.headers.Authorization: found a literal, expected a reference: \"${secret.NAME}\""
+        ),
+        (
+            "[profile.mine]\nbatch_window = \"5k\"\nrecord = { v = \"$lat\" }",
+            "w.toml:8:16: profile.mine.batch_window: found \"5k\", expected"
+        ),
+    ]
+
+    @Test(arguments: ownMistakes)
     func mistakeInAnOwnProfileIsToldWithItsPlace(text: String, problem: String) {
         let found = problems(endpoint("profile = \"mine\"\n\(text)"))
         #expect(found.count >= 1 && found[0].hasPrefix(problem), "\(found)")
@@ -143,7 +146,11 @@ import Testing
         #expect(chain.count == 1 && chain[0].contains("found \"second\", which is itself the backup of \"first\""))
     }
 
-    @Test(arguments: [("true", EndpointSettings.OnCollision.clear), ("false", .keep)])
+    static let collisions: [(String, EndpointSettings.OnCollision)] = [
+        ("true", EndpointSettings.OnCollision.clear), ("false", .keep),
+    ]
+
+    @Test(arguments: collisions)
     func vendorsWordForCollisions(word: String, meaning: EndpointSettings.OnCollision) throws {
         let text = "[endpoint.data_tracking_config]\nshouldClearLocalDataWhenCollision = \(word)"
         #expect(try settings(text).onCollision == meaning)

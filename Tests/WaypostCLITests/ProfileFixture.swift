@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import Delivery
 import Foundation
 import TestSupport

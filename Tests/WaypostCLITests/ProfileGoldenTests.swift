@@ -1,4 +1,5 @@
 import Configuration
+import ConfigurationTestSupport
 import Delivery
 import Foundation
 import Positioning
@@ -31,8 +32,7 @@ import Testing
         }
     }
 
-    /// What is published about a server, or agreed with one: never changed by `make expected`.
-    @Test(arguments: [
+    static let agreed: [Agreed] = [
         Agreed(
             "waypost", .full, "POST https://fleet.example/locations",
             #"{"device":"van-7","outbox":"7f3a91c2","boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","trackable":"van-7","batch_id":"7f3a91c2-main-1041-1041","sent_at":"2023-11-14T22:13:40.500Z","locations":[{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3,"bearing":271.0,"altitude":34.1,"time_ms":1700000000123,"seq":1041,"altitude_hae":73.7,"satellites":9,"fix_mode":"3d","quality":"dgps","moving":true,"reason":"displacement","odometer":15230.4,"battery":87,"charging":true,"external_power":true}]}"#,
@@ -95,7 +95,10 @@ import Testing
             "here", .full, "POST https://tracking.api.here.com/v3/",
             #"{"appId":"app-7","id":"van-7","data":[{"timestamp":1700000000123,"position":{"lat":52.5200066,"lng":13.404954,"alt":34.1,"accuracy":4.5}}]}"#
         ),
-    ])
+    ]
+
+    /// What is published about a server, or agreed with one: never changed by `make expected`.
+    @Test(arguments: agreed)
     func keepsToWhatIsAgreed(_ agreed: Agreed) throws {
         let text = try ProfileFixture(name: agreed.profile).rendered(agreed.sample)
         let parts = text.split(separator: "\n\n", maxSplits: 1).map(String.init)
@@ -105,8 +108,12 @@ import Testing
         #expect(parts.last == agreed.body + "\n")
     }
 
+    static let fences: [(String?, String)] = [
+        (nil, "Depot%20North"), ("$geofence_id", "venue%2Ff-1"), ("$geofence_server_id", "f-1"),
+    ]
+
     /// The fence is named by its name, by its id, or by the id that the venue knows; a crossing repeats all that a plain post has.
-    @Test(arguments: [(nil, "Depot%20North"), ("$geofence_id", "venue%2Ff-1"), ("$geofence_server_id", "f-1")])
+    @Test(arguments: fences)
     func accessoGetsEnterAndExitOfAFence(_ variable: String?, _ fence: String) throws {
         let fixture = try String(
             contentsOf: ProfileFixture.folder.appendingPathComponent("accesso/waypost.toml"), encoding: .utf8)
@@ -130,8 +137,7 @@ import Testing
         }
     }
 
-    /// Published cut short: members that are there, and more.
-    @Test(arguments: [
+    static let starts: [(String, String)] = [
         (
             "cloudevents",
             #"[{"specversion":"1.0","id":"691fdcc0-2836-8fc1-bef1-547eaf2c36f0","source":"/waypost/van-7","type":"waypost.location","subject":"van-7","time":"2023-11-14T22:13:20.123Z","datacontenttype":"application/json","data":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#
@@ -140,7 +146,10 @@ import Testing
             "kafka-rest",
             #"{"records":[{"key":"van-7","value":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#
         ),
-    ])
+    ]
+
+    /// Published cut short: members that are there, and more.
+    @Test(arguments: starts)
     func beginsAsAgreed(profile: String, start: String) throws {
         let text = try ProfileFixture(name: profile).rendered(.full)
         let body = try #require(text.split(separator: "\n\n", maxSplits: 1).last)

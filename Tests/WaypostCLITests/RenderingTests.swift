@@ -50,7 +50,7 @@ import Uplink
         #expect(Profile(rendering: "other").rendering == "other")
     }
 
-    @Test(arguments: [
+    static let activities: [(String, String, String)] = [
         (
             "transistor", #""activity":{"type":"on_foot","confidence":85}"#,
             #""activity":{"type":"unknown","confidence":0}"#
@@ -60,7 +60,9 @@ import Uplink
         ("waypost", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
         ("waypost-verbose", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
         ("waypost-mqtt", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
-    ])
+    ]
+
+    @Test(arguments: activities)
     func saysHowTheAssetTravelsAndWhenThatIsUnknown(profile: String, known: String, unknown: String) throws {
         let settings = try ProfileFixture(name: profile).settings()
         func body(_ activity: Activity?) throws -> String {

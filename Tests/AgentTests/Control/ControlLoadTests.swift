@@ -15,15 +15,15 @@ import Testing
         let loop: EventLoop
         private(set) var served = 0
         private(set) var postponed: [ControlTicket] = []
-        private let directory: String
+        private let directory: TemporaryDirectory
         private var server: ControlServer?
         private var stop: EventLoop.Alarm?
 
         init(postponedTimeout: Duration = .seconds(600)) throws {
-            directory = try makeTemporaryDirectory()
+            directory = try TemporaryDirectory()
             loop = try EventLoop()
             server = try ControlServer(
-                path: directory + "/control.sock", group: getegid(), loop: loop, postponedTimeout: postponedTimeout
+                path: directory.path + "/control.sock", group: getegid(), loop: loop, postponedTimeout: postponedTimeout
             ) { [unowned self] request, ticket throws(ControlError) in
                 served += 1
                 switch request.verb {
@@ -39,10 +39,7 @@ import Testing
             stop = loop.alarm { [unowned self] _ in loop.stop() }
         }
 
-        deinit {
-            server?.close()
-            rmdir(directory)
-        }
+        deinit { server?.close() }
 
         /// Serves what is ready, once.
         func pass() throws {
@@ -56,7 +53,7 @@ import Testing
 
         func connect() throws -> Client {
             let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
-            try withUnixAddress(directory + "/control.sock") { (address, length) throws(SystemError) in
+            try withUnixAddress(directory.path + "/control.sock") { (address, length) throws(SystemError) in
                 guard Glibc.connect(descriptor, address, length) == 0 else { throw SystemError("connect") }
             }
             return Client(descriptor)
@@ -80,6 +77,10 @@ import Testing
 
         init(_ descriptor: Int32) { self.descriptor = descriptor }
         deinit { close(descriptor) }
+
+        func say(_ line: String, _ count: Int = 1) {
+            unsent = Array(String(repeating: line + "\n", count: count).utf8)[...]
+        }
 
         /// As much of it as the kernel takes.
         func send(atMost limit: Int = .max) {
@@ -112,7 +113,7 @@ import Testing
     @Test func aFloodOfLinesLeavesTheLoopToOthersBetweenAnyTwo() throws {
         let rig = try Rig()
         let client = try rig.connect()
-        client.unsent = Array(String(repeating: #"{"id":1,"do":"echo"}"# + "\n", count: 600).utf8)[...]
+        client.say(#"{"id":1,"do":"echo"}"#, 600)
         while client.replies.count < 600 {
             client.send()
             let before = rig.served
@@ -126,9 +127,7 @@ import Testing
     @Test func whoTakesNoRepliesIsNotServedMore() throws {
         let rig = try Rig()
         let clients = try (0..<4).map { _ in try rig.connect() }
-        for client in clients {
-            client.unsent = Array(String(repeating: #"{"id":1,"do":"big"}"# + "\n", count: 25).utf8)[...]
-        }
+        for client in clients { client.say(#"{"id":1,"do":"big"}"#, 25) }
         for _ in 0..<200 {
             for client in clients { client.send() }
             try rig.pass()
@@ -147,17 +146,16 @@ import Testing
     @Test func linesBehindAPostponedAnswerDoNotLengthenItsTime() throws {
         let rig = try Rig(postponedTimeout: .milliseconds(20))
         let client = try rig.connect()
-        client.unsent = Array((#"{"id":7,"do":"late"}"# + "\n").utf8)[...]
-        let line = Array((#"{"id":8,"do":"echo"}"# + "\n").utf8)
+        client.say(#"{"id":7,"do":"late"}"#)
         let start = rig.loop.now
         while client.replies.isEmpty, rig.loop.now < start + .seconds(4) {
             client.send()
-            if client.unsent.isEmpty { client.unsent = line[...] }
+            if client.unsent.isEmpty { client.say(#"{"id":8,"do":"echo"}"#) }
             try rig.pass()
             client.receive()
         }
-        #expect(client.replies.first?.id == 7)
-        #expect(client.replies.first?.start.contains(#""code":"timeout""#) == true)
+        let first = try #require(client.replies.first)
+        #expect(first.id == 7 && first.start.contains(#""code":"timeout""#))
         // It comes too late, and is not taken for the answer to another line.
         rig.finish(0)
         try rig.pass()
@@ -169,7 +167,7 @@ import Testing
         let rig = try Rig()
         do {
             let client = try rig.connect()
-            client.unsent = Array((#"{"id":7,"do":"late"}"# + "\n").utf8)[...]
+            client.say(#"{"id":7,"do":"late"}"#)
             client.send()
             try rig.pass()
             try rig.pass()
@@ -181,7 +179,7 @@ import Testing
 
     /// Whatever the pieces in which they come, however slowly replies are taken and whenever its sending end is closed: each
     /// request gets one reply, whole and in its order, and then the connection ends.
-    @Test(arguments: testSeeds(1...24)) func eachRequestGetsOneReply(_ seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...8)) func eachRequestGetsOneReply(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let rig = try Rig()
         let verbs = ["echo", "echo", "late", "big", "fly"]

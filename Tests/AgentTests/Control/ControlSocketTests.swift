@@ -13,14 +13,14 @@ import Testing
 @Suite struct ControlSocketTests {
     /// Serves one loop on a thread of its own until the test is over.
     private final class Served {
-        let directory: String
+        private let directory: TemporaryDirectory
         let path: String
         private var thread = pthread_t()
         private let stopper: Int32
 
-        init(group: gid_t? = nil) throws {
-            directory = try makeTemporaryDirectory()
-            path = directory + "/control.sock"
+        init() throws {
+            directory = try TemporaryDirectory()
+            path = directory.path + "/control.sock"
             stopper = waypost_eventfd()
             let (path, stopper) = (self.path, self.stopper)
             let ready = waypost_eventfd()
@@ -36,8 +36,6 @@ import Testing
             write(stopper, &one, 8)
             pthread_join(thread, nil)
             close(stopper)
-            unlink(path)
-            rmdir(directory)
         }
 
         func connection() throws -> Int32 {
@@ -51,50 +49,22 @@ import Testing
         }
     }
 
-    @Test func answersARequestWithItsId() throws {
+    @Test func answersEachFrame() throws {
         let served = try Served()
-        let reply = try ask(served.path, #"{"id":7,"do":"echo"}"#)
-        #expect(String(decoding: reply, as: UTF8.self) == #"{"id":7,"ok":true,"said":"echo"}"#)
-    }
-
-    @Test func tellsWhatIsWrongWithAnUnknownVerb() throws {
-        let served = try Served()
-        let reply = try ask(served.path, #"{"id":7,"do":"fly"}"#)
-        #expect(
-            String(decoding: reply, as: UTF8.self)
-                == #"{"id":7,"error":{"code":"unknown-verb","message":"no fly","hint":"walk"}}"#)
-    }
-
-    @Test(arguments: ["", "{", "[]", "null", #"{"do":5}"#, "\u{0}\u{1}", String(repeating: "[", count: 5000)])
-    func refusesAFrameThatIsNoRequest(_ text: String) throws {
-        let served = try Served()
-        let reply = String(decoding: try ask(served.path, text), as: UTF8.self)
-        #expect(reply.contains(#""code":"bad-frame""#))
-    }
-
-    @Test func answersSeveralRequestsThatComeInPieces() throws {
-        let served = try Served()
-        let descriptor = try served.connection()
-        defer { close(descriptor) }
-        let text = Array("{\"id\":1,\"do\":\"echo\"}\n{\"id\":2,\"do\":\"echo\"}\n".utf8)
-        for byte in text { _ = send(descriptor, [byte], 1, Int32(MSG_NOSIGNAL)) }
-        var received: [UInt8] = []
-        while received.count(where: { $0 == 0x0A }) < 2 {
-            var chunk = [UInt8](repeating: 0, count: 256)
-            let count = recv(descriptor, &chunk, chunk.count, 0)
-            guard count > 0 else { break }
-            received += chunk[..<count]
+        func reply(_ text: String) throws -> String { String(decoding: try ask(served.path, text), as: UTF8.self) }
+        #expect(try reply(#"{"id":7,"do":"echo"}"#) == #"{"id":7,"ok":true,"said":"echo"}"#)
+        let unknown = #"{"id":7,"error":{"code":"unknown-verb","message":"no fly","hint":"walk"}}"#
+        #expect(try reply(#"{"id":7,"do":"fly"}"#) == unknown)
+        for text in ["", "{", "[]", "null", #"{"do":5}"#, "\u{0}\u{1}", String(repeating: "[", count: 5000)] {
+            #expect(try reply(text).contains(#""code":"bad-frame""#), "\(text.prefix(20))")
         }
-        let lines = String(decoding: received, as: UTF8.self).split(separator: "\n")
-        #expect(lines == [#"{"id":1,"ok":true,"said":"echo"}"#, #"{"id":2,"ok":true,"said":"echo"}"#])
-    }
-
-    @Test func anErrorThatQuotesALongRequestFitsIntoAFrame() throws {
-        let served = try Served()
-        let verb = String(repeating: #"\u0001"#, count: 10_000)
-        let reply = try ask(served.path, #"{"id":7,"do":"\#(verb)"}"#)
-        #expect(reply.count < ControlFrame.bytesMax)
-        #expect(String(decoding: reply, as: UTF8.self).hasPrefix(#"{"id":7,"error":{"code":"unknown-verb""#))
+        // An error that quotes a long request fits into a frame.
+        let long = try reply(#"{"id":7,"do":"\#(String(repeating: #"\u0001"#, count: 10_000))"}"#)
+        #expect(long.utf8.count < ControlFrame.bytesMax)
+        #expect(long.hasPrefix(#"{"id":7,"error":{"code":"unknown-verb""#))
+        // Owner and group are let in.
+        var status = stat()
+        #expect(stat(served.path, &status) == 0 && status.st_mode & 0o777 == 0o660)
     }
 
     @Test func closesAClientThatSendsAnEndlessLine() throws {
@@ -112,73 +82,48 @@ import Testing
         #expect(recv(descriptor, &byte, 1, 0) <= 0)
     }
 
-    @Test func letsOwnerAndGroupIn() throws {
-        let served = try Served()
-        var status = stat()
-        #expect(stat(served.path, &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o660)
+    /// Why a server does not start there; nil = it does, and has ended.
+    private func refusal(_ path: String, group: gid_t? = nil) throws -> Int32? {
+        let loop = try EventLoop()
+        do {
+            try ControlServer(path: path, group: group, loop: loop) { _, _ in Acknowledgement() }.close()
+            return nil
+        } catch { return error.code }
+    }
+
+    /// What a daemon that was killed leaves.
+    private func leaveSocket(_ path: String) throws {
+        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(dead) }
+        try withUnixAddress(path) { (address, length) throws(SystemError) in
+            guard bind(dead, address, length) == 0 else { throw SystemError("bind") }
+        }
     }
 
     @Test func doesNotTakeTheSocketOfALivingDaemon() throws {
         let served = try Served()
-        let loop = try EventLoop()
-        let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: served.path, group: nil, loop: loop) { _, _ in Acknowledgement() }
-        }
-        #expect(error?.code == EADDRINUSE)
+        #expect(try refusal(served.path) == EADDRINUSE)
         #expect(throws: Never.self) { try ask(served.path, #"{"do":"echo"}"#) }
     }
 
-    @Test func replacesTheSocketOfADeadDaemon() throws {
-        let directory = try makeTemporaryDirectory()
-        let path = directory + "/control.sock"
-        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        try withUnixAddress(path) { (address, length) throws(SystemError) in
-            guard bind(dead, address, length) == 0 else { throw SystemError("bind") }
-        }
-        close(dead)
-        let loop = try EventLoop()
-        let server = try ControlServer(path: path, group: nil, loop: loop) { _, _ in Acknowledgement() }
-        server.close()
-        #expect(access(path, F_OK) != 0)
-        rmdir(directory)
-    }
-
-    @Test func leavesAFileAloneThatIsNoSocket() throws {
-        let directory = try makeTemporaryDirectory()
-        let path = directory + "/precious"
-        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
-        let loop = try EventLoop()
-        let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: path, group: nil, loop: loop) { _, _ in Acknowledgement() }
-        }
-        #expect(error?.code == EEXIST)
-        #expect(access(path, F_OK) == 0)
-        unlink(path)
-        rmdir(directory)
+    @Test func replacesTheSocketOfADeadDaemonAndNothingElse() throws {
+        let directory = try TemporaryDirectory()
+        let (path, file) = (directory.path + "/control.sock", directory.path + "/precious")
+        try leaveSocket(path)
+        #expect(try refusal(path) == nil && access(path, F_OK) != 0)
+        try directory.write("precious", "")
+        #expect(try refusal(file) == EEXIST && access(file, F_OK) == 0)
     }
 
     /// Root would remove, or give away, what an owner of the directory has put there.
     @Test(.bug(id: 11)) func followsNoLink() throws {
-        let directory = try makeTemporaryDirectory()
-        let (path, target) = (directory + "/control.sock", directory + "/other.sock")
-        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        try withUnixAddress(target) { (address, length) throws(SystemError) in
-            guard bind(dead, address, length) == 0 else { throw SystemError("bind") }
-        }
-        close(dead)
+        let directory = try TemporaryDirectory()
+        let (path, target) = (directory.path + "/control.sock", directory.path + "/other.sock")
+        try leaveSocket(target)
         #expect(symlink(target, path) == 0)
-        let loop = try EventLoop()
-        let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: path, group: getegid(), loop: loop) { _, _ in Acknowledgement() }
-        }
-        #expect(error?.code == EEXIST)
-        for name in [path, target] {
-            var status = stat()
-            #expect(lstat(name, &status) == 0)
-            unlink(name)
-        }
-        rmdir(directory)
+        #expect(try refusal(path, group: getegid()) == EEXIST)
+        var status = stat()
+        for name in [path, target] { #expect(lstat(name, &status) == 0) }
     }
 
     @Test func clientsThatHangDoNotKeepOthersOut() throws {
@@ -225,18 +170,14 @@ import Testing
         pthread_join(thread, nil)
     }
 
-    @Test func saysThatNoDaemonListens() throws {
-        let error = #expect(throws: SystemError.self) {
-            try ask("/nonexistent/control.sock", "{}")
+    @Test func saysWhyItCannotAsk() throws {
+        let rows: [(path: String, code: Int32)] = [
+            ("/nonexistent/control.sock", ENOENT), ("/" + String(repeating: "x", count: 200), ENAMETOOLONG),
+        ]
+        for (path, code) in rows {
+            let error = #expect(throws: SystemError.self) { try ask(path, "{}") }
+            #expect(error?.code == code)
         }
-        #expect(error?.code == ENOENT)
-    }
-
-    @Test func refusesAPathThatIsTooLongForASocket() throws {
-        let error = #expect(throws: SystemError.self) {
-            try ask("/" + String(repeating: "x", count: 200), "{}")
-        }
-        #expect(error?.code == ENAMETOOLONG)
     }
 }
 
@@ -274,15 +215,9 @@ struct Said: ControlMessage {
 }
 
 private final class Box {
-    let path: String
-    let stopper: Int32
-    let ready: Int32
+    let (path, stopper, ready): (String, Int32, Int32)
 
-    init(path: String, stopper: Int32, ready: Int32) {
-        self.path = path
-        self.stopper = stopper
-        self.ready = ready
-    }
+    init(path: String, stopper: Int32, ready: Int32) { (self.path, self.stopper, self.ready) = (path, stopper, ready) }
 }
 
 private func serve(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {

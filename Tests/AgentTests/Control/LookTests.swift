@@ -1,5 +1,4 @@
 import Delivery
-import Foundation
 import Outbox
 import Positioning
 import TestSupport
@@ -37,7 +36,8 @@ import Tracking
         pipeline.handle(.paceRequested(.moving), at: start)
         let look = look(at: start + .seconds(2))
         let fix = try #require(look.fix)
-        #expect(fix.latitude == 52.5 && fix.longitude == 13.4 && fix.age == 2 && fix.accuracy == 5)
+        let numbers: [Double?] = [fix.latitude, fix.longitude, fix.age, fix.accuracy]
+        #expect(numbers == [52.5, 13.4, 2, 5])
         #expect(look.motion.state == "moving" && look.motion.stillSpeed == 0.5)
         #expect(look.engineBecause == "as published" && look.published.map(\.because) == ["default"])
         let newest = try #require(look.decisions.first)
@@ -52,6 +52,7 @@ import Tracking
         for second in 0..<3 { pipeline.deviceChanged(nil, at: bench.loop.now + .seconds(second)) }
         let look = look(at: bench.loop.now)
         #expect(look.fix == nil && look.refused == 3 && look.refusedReason == "dateless")
+        #expect(pipeline.tracker.counters.rejected(.dateless) == 3, "each is counted once")
         pipeline.close()
     }
 
@@ -67,18 +68,21 @@ import Tracking
     /// It is polled, and must not push `status` out of its frame, nor fill one of its own.
     @Test func itFitsIntoAFrameWhateverTheNames() {
         var log = DecisionLog()
-        let crossing = GeofenceCrossing(id: "x", name: String(repeating: "é", count: 500), action: .enter)
-        for second in 0..<50 {
-            var location = Location(
-                trackable: "van", time: UTCTime(milliseconds: 0), at: .zero,
-                coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: true, event: .geofence,
-                reason: "crossing")
-            location.geofence = crossing
-            log.note(.record(location), decided: nil, at: .zero + .seconds(second))
-        }
+        var location = Self.location("van", .geofence, reason: "crossing")
+        location.geofence = GeofenceCrossing(id: "x", name: String(repeating: "é", count: 500), action: .enter)
+        for second in 0..<50 { log.note(.record(location), decided: nil, at: .zero + .seconds(second)) }
         #expect(log.entries.count == DecisionLog.countMax)
         #expect(log.entries.last?.at == .zero + .seconds(49))
-        #expect(log.entries.allSatisfy { $0.what.utf8.count <= 200 })
+        let isShort: Bool = log.entries.allSatisfy { $0.what.utf8.count <= 200 }
+        #expect(isShort)
+    }
+
+    private static func location(
+        _ trackable: String, _ event: LocationEvent, reason: String? = nil, ms: Int64 = 0
+    ) -> Location {
+        Location(
+            trackable: trackable, time: UTCTime(milliseconds: ms), at: .zero,
+            coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: true, event: event, reason: reason)
     }
 
     /// So that a poll a second costs next to nothing.
@@ -98,13 +102,8 @@ import Tracking
     /// After a restart both came at once, and as if the gap had begun then.
     @Test func aGapSaysWhenItBegan() {
         var log = DecisionLog()
-        let time = UTCTime(milliseconds: 1_700_000_000_000)
-        let place = Coordinate(latitudeE7: 0, longitudeE7: 0)
-        log.note(
-            .record(
-                Location(
-                    trackable: "van", time: time, at: .zero, coordinate: place, moving: true, event: .gap,
-                    reason: "restart")), decided: nil, at: .zero)
+        let gap = Self.location("van", .gap, reason: "restart", ms: 1_700_000_000_000)
+        log.note(.record(gap), decided: nil, at: .zero)
         #expect(log.entries.map(\.what) == ["no fix since 2023-11-14 22:13:20 UTC"])
     }
 
@@ -112,10 +111,7 @@ import Tracking
     @Test func whatHappenedOnceIsOneDecision() {
         var log = DecisionLog()
         for trackable in ["a", "b", "c"] {
-            let location = Location(
-                trackable: trackable, time: UTCTime(milliseconds: 0), at: .zero,
-                coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: false, event: .power, reason: "power-off"
-            )
+            let location = Self.location(trackable, .power, reason: "power-off")
             log.note(.record(location), decided: UTCTime(milliseconds: 5), at: .zero)
         }
         #expect(log.entries.map(\.what) == ["power-off"] && log.entries.first?.time?.milliseconds == 5)
@@ -124,10 +120,7 @@ import Tracking
     @Test func fixesAndHeartbeatsAreNoDecisions() {
         var log = DecisionLog()
         for event in [LocationEvent.none, .heartbeat, .motionchange] {
-            let location = Location(
-                trackable: "van", time: UTCTime(milliseconds: 0), at: .zero,
-                coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: true, event: event)
-            log.note(.record(location), decided: nil, at: .zero)
+            log.note(.record(Self.location("van", event)), decided: nil, at: .zero)
         }
         log.note(.count(.rejected(.age)), decided: nil, at: .zero)
         #expect(log.entries.isEmpty)

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import Glibc
 import TestSupport

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import TestSupport
 import Testing
@@ -14,14 +15,19 @@ import Testing
         try directory.write("hook", "whsec_TUFSS0VSTUFSS0VSTUFSS0VSTUFSS0VS")
     }
 
-    private func endpoint(_ text: String, url: String = "https://fleet.example") -> String {
-        "\(smallest)[[endpoint]]\nbase_url = \"\(url)\"\n\(text.replacing("DIR", with: directory.path))"
+    /// KEY stands for the file of that name, DIR for the folder.
+    private func filled(_ text: String) -> String {
+        text.replacing("KEY", with: #""file:DIR/key""#).replacing("DIR", with: directory.path)
     }
 
-    @Test(
-        arguments: [
-            (#"auth = { kind = "header", name = "X A", key = "file:DIR/key" }"#, "auth.name: found \"X A\""),
-            (#"auth = { kind = "bearer", token = "file:DIR/key", key = "file:DIR/key" }"#, "auth.key: found with kind"),
+    private func endpoint(_ text: String, url: String = "https://fleet.example") -> String {
+        "\(smallest)[[endpoint]]\nbase_url = \"\(url)\"\n\(filled(text))"
+    }
+
+    @Test func wrongCredentials() {
+        let rows: [(text: String, message: String)] = [
+            (#"auth = { kind = "header", name = "X A", key = KEY }"#, "auth.name: found \"X A\""),
+            (#"auth = { kind = "bearer", token = KEY, key = KEY }"#, "auth.key: found with kind"),
             (
                 #"auth = { kind = "token_command", command = ["true"] }"#,
                 "auth.command: found an array, expected the absolute"
@@ -36,7 +42,7 @@ import Testing
                 "auth.header: found a literal, expected \"NAME: … ${auth.token} …\""
             ),
             (
-                #"auth = { kind = "oauth2", token_url = "http://l.example/t", client_id = "c", client_secret = "file:DIR/key" }"#,
+                #"auth = { kind = "oauth2", token_url = "http://l.example/t", client_id = "c", client_secret = KEY }"#,
                 "auth.token_url: found plain http to l.example with a secret, expected https"
             ),
             (
@@ -44,31 +50,29 @@ import Testing
                 "auth.client_secret: found neither client_secret nor refresh_token"
             ),
             (
-                #"auth = { kind = "none", token = "file:DIR/key" }"#,
+                #"auth = { kind = "none", token = KEY }"#,
                 "auth.token: found with kind = \"none\", expected nothing else"
             ),
-            (#"sign = { scheme = "standard-webhooks", secret = "file:DIR/key" }"#, "sign.secret: found file:"),
+            (#"sign = { scheme = "standard-webhooks", secret = KEY }"#, "sign.secret: found file:"),
             (#"sign = { scheme = "standard-webhooks", secret = "whsec_MARKER" }"#, "sign.secret: found a literal"),
             (#"sign = { scheme = "aws-sigv4", region = "eu", service = "geo" }"#, "sign.access_key: found nothing"),
             (
-                "sign = { scheme = \"github-hmac\", secret = \"file:DIR/key\" }\ncompress = \"gzip\"",
+                "sign = { scheme = \"github-hmac\", secret = KEY }\ncompress = \"gzip\"",
                 "endpoint.compress: found it together with sign"
             ),
             (#"tls = { ca = "relative.pem" }"#, "tls.ca: found \"relative.pem\", expected the absolute path"),
-            (#"tls = { ca = "file:DIR/key" }"#, "tls.ca: found no certificate in it"),
-            (
-                #"tls = { client_key = "file:DIR/key" }"#,
-                "tls.client_cert: found nothing, expected it together with client_key"
-            ),
+            (#"tls = { ca = KEY }"#, "tls.ca: found no certificate in it"),
+            (#"tls = { client_key = KEY }"#, "tls.client_cert: found nothing, expected it together with client_key"),
             (#"tls = { client_key = "MARKER" }"#, "tls.client_key: found a literal"),
             (#"tls = { pins = ["AAAA"] }"#, "tls.pins: found \"AAAA\", expected up to 8 hashes"),
             (#"tls = { insecure = true }"#, "endpoint.tls.insecure: found an unknown key"),
             (#"signing_clock = "gps""#, "signing_clock: found \"gps\", expected \"host\" or \"receiver\""),
-        ])
-    func wrongCredentials(text: String, message: String) {
-        let found = problems(endpoint(text))
-        #expect(found.contains { $0.contains(message) }, "\(found)")
-        #expect(!found.contains { $0.contains("MARKER") })
+        ]
+        for (text, message) in rows {
+            let found = problems(endpoint(text))
+            #expect(found.contains { $0.contains(message) }, "\(found)")
+            #expect(!found.contains { $0.contains("MARKER") })
+        }
     }
 
     @Test(arguments: [
@@ -97,15 +101,15 @@ import Testing
     }
 
     private static let kinds = [
-        #"auth = { kind = "bearer", token = "file:DIR/key" }"#,
-        #"auth = { kind = "basic", user = "u", password = "file:DIR/key" }"#,
-        #"auth = { kind = "header", name = "X-Key", key = "file:DIR/key" }"#,
+        #"auth = { kind = "bearer", token = KEY }"#,
+        #"auth = { kind = "basic", user = "u", password = KEY }"#,
+        #"auth = { kind = "header", name = "X-Key", key = KEY }"#,
         #"auth = { kind = "token_command", command = ["/bin/cat", "DIR/key"] }"#,
-        #"auth = { kind = "oauth2", token_url = "https://l.example/t", client_id = "c", client_secret = "file:DIR/key" }"#,
-        "headers = { X-Key = \"k=${secret.k}\" }\nsecrets = { k = \"file:DIR/key\" }",
+        #"auth = { kind = "oauth2", token_url = "https://l.example/t", client_id = "c", client_secret = KEY }"#,
+        "headers = { X-Key = \"k=${secret.k}\" }\nsecrets = { k = KEY }",
         #"sign = { scheme = "standard-webhooks", secret = "file:DIR/hook" }"#,
-        #"sign = { scheme = "github-hmac", secret = "file:DIR/key" }"#,
-        #"sign = { scheme = "aws-sigv4", region = "r", service = "s", access_key = "file:DIR/key", secret_key = "file:DIR/key" }"#,
+        #"sign = { scheme = "github-hmac", secret = KEY }"#,
+        #"sign = { scheme = "aws-sigv4", region = "r", service = "s", access_key = KEY, secret_key = KEY }"#,
     ]
 
     /// The marker is in every secret, as it is and in the base64 of basic auth and of the hook.
@@ -116,13 +120,13 @@ import Testing
         let loaded = try loaded(endpoint(kind))
         let config = loaded.config.endpoints[0]
         let requests = try Requests(of: config, ["PATH": "/bin"])
-        requests.uplink.answer = { _ in
+        requests.answer = { _ in
             UplinkOutcome(.reply(UplinkReply(status: 200, body: Array(#"{"access_token":"MARKER"}"#.utf8))))
         }
         let request = try requests.request()
         if config.auth != nil { #expect(!isQuiet("\(request.headers)")) }
         _ = try requests.refresh()
-        requests.uplink.answer = { _ in
+        requests.answer = { _ in
             UplinkOutcome(.reply(UplinkReply(status: 400, body: Array(#"{"error":"MARKER","MARKER":1}"#.utf8))))
         }
         _ = try requests.refresh(later: .seconds(100))
@@ -146,14 +150,14 @@ import Testing
                         ])))
             ]))
         func read(_ text: String) throws -> (auth: EndpointAuth?, problems: [String]) {
-            let table = try TOMLTable.parse(Array(text.replacing("DIR", with: directory.path).utf8), file: "w.toml")
+            let table = try TOMLTable.parse(Array(filled(text).utf8), file: "w.toml")
             let reader = ConfigurationReader(files: ["w.toml"], environment: testEnvironment())
             var config = EndpointConfig(settings: EndpointSettings(baseURL: "https://f.example", device: "d"))
             config.profileTree = suggestion
             config.readRequest(reader.root(table), allowsPlaintext: false, vars: ["user": "ada"])
             return (config.auth, reader.sortedProblems.map(\.description))
         }
-        #expect(try read(#"secrets = { pw = "file:DIR/key" }"#).auth == .basic(user: "ada", password: "pw"))
+        #expect(try read(#"secrets = { pw = KEY }"#).auth == .basic(user: "ada", password: "pw"))
         #expect(
             try read("").problems == [
                 "w.toml:1:1: secrets: found none named pw, expected it for what the profile suggests as auth "

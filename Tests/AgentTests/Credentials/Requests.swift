@@ -2,6 +2,7 @@ import Delivery
 import EventLoop
 import Logging
 import Positioning
+import Synchronization
 import WaypostCLI
 
 @testable import Agent
@@ -9,42 +10,11 @@ import WaypostCLI
 
 /// What an endpoint's credentials make of a request, on a loop that turns only as long as they need it.
 final class Requests {
-    /// Answers by itself, from the loop.
-    final class ScriptedUplink: Uplink {
-        var requests: [UplinkRequest] = []
-        var answer: (UplinkRequest) -> UplinkOutcome = { _ in UplinkOutcome(.reply(UplinkReply(status: 200))) }
-        private let loop: EventLoop
-        private var alarm: EventLoop.Alarm?
-        private var waiting: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
-
-        init(_ loop: EventLoop) {
-            self.loop = loop
-            alarm = loop.alarm { [unowned self] _ in
-                let ready = waiting
-                waiting = []
-                for (_, request, completion) in ready { completion(answer(request)) }
-            }
-        }
-
-        @discardableResult
-        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
-            requests.append(request)
-            let id = UplinkTransfer(requests.count)
-            waiting.append((id, request, completion))
-            alarm?.deadline = .zero
-            return id
-        }
-
-        func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
-        func listen(_ hear: @escaping (BrokerNews) -> Void) {}
-        func reconnect(at now: EventTime) {}
-        func closeIdleConnections(at now: EventTime) {}
-
-        func close() {}
-    }
-
     let loop: EventLoop
-    let uplink: ScriptedUplink
+    let uplink = ScriptedUplink()
+    /// What is answered, from the loop.
+    var answer: (UplinkRequest) -> UplinkOutcome = { _ in UplinkOutcome(.reply(UplinkReply(status: 200))) }
+    private var answering: EventLoop.Alarm?
     let credentials: EndpointCredentials
     let lines: LogLines
     private let settings: EndpointSettings
@@ -63,7 +33,6 @@ final class Requests {
     ) throws {
         settings = config.settings
         loop = try EventLoop()
-        uplink = ScriptedUplink(loop)
         let lines = LogLines()
         self.lines = lines
         var logger = Logger(label: "") { _ in lines }
@@ -74,6 +43,8 @@ final class Requests {
             log: AgentLog(logger: logger, positions: true), loop: loop,
             clock: .init(
                 hostMs: { clock.ms }, isSynchronised: { clock.isSynchronised }, receiverMs: { _ in clock.receiverMs }))
+        answering = loop.alarm { [unowned self] _ in uplink.answerAll(answer) }
+        uplink.sent = { [unowned self] in answering?.deadline = .zero }
     }
 
     /// The request of one attempt, made `later` after now.
@@ -127,7 +98,8 @@ final class Requests {
 
 /// Keeps what is logged, at every level.
 final class LogLines: LogHandler, @unchecked Sendable {
-    var text: [String] = []
+    private let kept = Mutex<[String]>([])
+    var text: [String] { kept.withLock { $0 } }
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.trace
 
@@ -136,5 +108,5 @@ final class LogLines: LogHandler, @unchecked Sendable {
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) { text.append("\(event.message) \(event.metadata ?? [:])") }
+    func log(event: LogEvent) { kept.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
 }

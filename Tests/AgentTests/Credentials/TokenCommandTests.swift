@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import EventLoop
 import Glibc
 import Positioning
@@ -52,10 +53,6 @@ import Testing
         }
     }
 
-    @Test func takesALineForTheToken() throws {
-        #expect(try requests("echo line-token").headers() == ["Authorization: Bearer line-token"])
-    }
-
     @Test func takesJSON() throws {
         let script = #"printf '{"access_token":"json-token","token_type":"Bearer","expires_in":"3600"}\n'"#
         let requests = try requests(script, header: #", header = "X-Token: t=${auth.token}""#)
@@ -72,19 +69,17 @@ import Testing
             try requests.headers() == ["Authorization: Bearer two words+CREDENTIALS_DIRECTORY=/c+PATH=/usr/bin:/bin+"])
     }
 
-    @Test(
-        arguments: [
-            ("exit 3", "no token: /bin/sh failed with exit status 3"),
-            ("echo secret-word >&2; kill -9 $$", "no token: /bin/sh was ended by signal 9"),
-            ("true", "no token: /bin/sh printed nothing"),
-            ("echo; echo secret-word", "no token: /bin/sh printed more than one line, or what no header can hold"),
-            ("head -c 1000000 /dev/zero | tr '\\0' x", "no token: /bin/sh printed 64 KiB or more"),
-            ("echo '{\"access_token\":5}'", "no token: /bin/sh gave no valid token response"),
-            ("echo '{\"error\":\"invalid_grant\"}'", "no token: /bin/sh gave the error invalid_grant"),
-            ("echo '{\"error\":\"secret word\"}'", "no token: /bin/sh gave the error (unreadable)"),
-        ])
-    func saysWhyThereIsNoToken(script: String, message: String) throws {
-        #expect(try problem(script) == message)
+    @Test func saysWhyThereIsNoToken() throws {
+        let rows: [(script: String, words: String)] = [
+            ("exit 3", "failed with exit status 3"), ("echo secret-word >&2; kill -9 $$", "was ended by signal 9"),
+            ("true", "printed nothing"),
+            ("echo; echo secret-word", "printed more than one line, or what no header can hold"),
+            ("head -c 1000000 /dev/zero | tr '\\0' x", "printed 64 KiB or more"),
+            (#"echo '{"access_token":5}'"#, "gave no valid token response"),
+            (#"echo '{"error":"invalid_grant"}'"#, "gave the error invalid_grant"),
+            (#"echo '{"error":"secret word"}'"#, "gave the error (unreadable)"),
+        ]
+        for (script, words) in rows { #expect(try problem(script) == "no token: /bin/sh \(words)", "\(script)") }
     }
 
     @Test func aFullPipeIsTooMuchAlsoWhenItIsSeenLate() throws {

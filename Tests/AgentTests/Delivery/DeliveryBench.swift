@@ -4,6 +4,7 @@ import Outbox
 import Positioning
 import Sensors
 import Tracking
+import Uplink
 
 @testable import Agent
 @testable import Configuration
@@ -47,14 +48,25 @@ class DeliveryBench {
         connect()
     }
 
-    /// One that reads this source and tracks one asset, without a delivery.
+    /// One that reads this source and tracks one asset, without a delivery unless that is asked for.
     func pipeline(
         reading source: any FixSource, _ settings: Tracker.Settings = .init(trackables: [.init(id: "van")]),
-        _ log: AgentLog = .silent
+        clock: ReceiverClock = ReceiverClock(), delivers: Bool = false, _ log: AgentLog = .silent
     ) -> Pipeline {
         Pipeline(
-            source: source, memory: nil, run: TrackerRun(tracker: Tracker(settings: settings, restored: nil)),
-            recorder: recorder, deliveries: [], log: log, loop: loop)
+            source: source, memory: nil, clock: clock,
+            run: TrackerRun(tracker: Tracker(settings: settings, restored: nil)), recorder: recorder,
+            deliveries: delivers ? [delivery] : [], log: log, loop: loop)
+    }
+
+    /// What `status` says of it.
+    func report(
+        of pipeline: Pipeline, at now: EventTime, _ deliveries: [EndpointDelivery] = []
+    ) -> StatusReport {
+        StatusReport(
+            now: now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline, recorder: recorder,
+            deliveries: deliveries, sent: HTTPUplink.Counters(), supplies: nil, configurationProblem: nil,
+            configurationOrigin: .current, metricsProblems: [])
     }
 
     private func connect() {

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import EventLoop
 import Outbox
@@ -28,7 +29,7 @@ extension EndpointDeliveryTests {
 
     /// Five rows are on their way and five wait.
     private func sending(_ loop: EventLoop, _ delivery: EndpointDelivery) {
-        for number in 1...10 { delivery.recorded(location(number), at: loop.now) }
+        record(1...10, delivery, at: loop.now)
         delivery.step(at: loop.now)
         form([batch(1...5)], waiting: 5, delivery, at: loop.now)
     }
@@ -40,8 +41,7 @@ extension EndpointDeliveryTests {
             delivery.bind(at: loop.now) { said.append($0) }
             #expect(uplink.requests.count == 1)
             uplink.answer(200, Self.ok)
-            #expect(delivery.counters.accepted == 5)
-            #expect(uplink.requests.count == 2)
+            #expect(delivery.counters.accepted == 5 && uplink.requests.count == 2)
             #expect(String(decoding: uplink.requests[1].body, as: UTF8.self).contains("device_id"))
             // Neither a batch nor a commit that lists any is begun beside it.
             delivery.flush(at: loop.now)
@@ -57,8 +57,7 @@ extension EndpointDeliveryTests {
             #expect(uplink.requests.count == 3 && uplink.requestsOpen == 1)
             // 60 rows lost 20 here: the late 200 settled the next batch, and its own answer was not heard.
             uplink.answer(503)
-            #expect(delivery.counters.accepted == 5 && delivery.waiting == 5)
-            #expect(delivery.schedule.strayAnswers == 0)
+            #expect(delivery.counters.accepted == 5 && delivery.waiting == 5 && delivery.schedule.strayAnswers == 0)
         }
     }
 
@@ -143,6 +142,7 @@ extension EndpointDeliveryTests {
             uplink.answer(401)
             let words = "status 401, the credential is refused; paused (auth), retried every 15 min"
             #expect(delivery.schedule.state == .paused(reason: "auth") && delivery.lastProblem == words)
+            #expect(uplink.requests.count == 1 && delivery.waiting == 10, "no other credential is to be had")
             #expect(lines.text.contains { $0.hasPrefix("upload to main: \(words)") })
         }
     }
@@ -226,7 +226,7 @@ extension EndpointDeliveryTests {
         var runs: [[UplinkRequest]] = []
         for _ in 0..<2 {
             try bench(settings) { loop, delivery, uplink in
-                for number in 1...30 { delivery.recorded(location(number), at: loop.now) }
+                record(1...30, delivery, at: loop.now)
                 var now = loop.now
                 delivery.step(at: now)
                 for first in stride(from: Int64(1), through: 16, by: 5) {
@@ -239,12 +239,16 @@ extension EndpointDeliveryTests {
                 runs.append(uplink.requests)
             }
         }
-        let keys = runs[0].compactMap { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
+        let keys: [String] = runs[0].compactMap { request in
+            request.headers.first { $0.name == "Idempotency-Key" }?.value
+        }
         #expect(keys[0] == #""7f3a91c2-main-1-5-preview-30""#)
         #expect(keys.count == 5 && Set(keys).count == 5)
         // Also by a process that starts again.
         #expect(runs[0].map(\.seen) == runs[1].map(\.seen))
-        #expect(String(decoding: runs[0][0].body, as: UTF8.self).contains("2023-11-14T22:13:21"))
+        let newest = String(decoding: runs[0][0].body, as: UTF8.self)
+        #expect(
+            newest.contains("2023-11-14T22:13:21") && newest.contains(#""seq":30"#) && !newest.contains(#""seq":1,"#))
     }
 
     @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
@@ -300,8 +304,7 @@ extension EndpointDeliveryTests {
             delivery.reload([plain(loop, uplink)], at: loop.now)
             #expect(uplink.rows == ["1", "2", "3", "4", "5"] && uplink.requestsOpen == 2)
             uplink.answer(200, Self.token)
-            #expect(uplink.requests.count == 2 && uplink.requestsOpen == 1)
-            #expect(delivery.schedule.strayAnswers == 1)
+            #expect(uplink.requests.count == 2 && uplink.requestsOpen == 1 && delivery.schedule.strayAnswers == 1)
             uplink.answer(200)
             #expect(delivery.counters.accepted == 5)
             // The first one may be dead.

@@ -3,13 +3,16 @@ import JSON
 import Positioning
 import Testing
 
-/// Collects requests, and answers when the test says so.
+/// Collects requests, and answers when the test says so, or by itself.
 final class ScriptedUplink: Uplink {
     private(set) var requests: [UplinkRequest] = []
     /// Requests that were given up.
     private(set) var cancelled: [UplinkRequest] = []
     /// Not ended, oldest first.
     private var open: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
+
+    /// Called after each request.
+    var sent: () -> Void = {}
 
     /// What a broker says goes there.
     private(set) var hear: (BrokerNews) -> Void = { _ in }
@@ -21,6 +24,7 @@ final class ScriptedUplink: Uplink {
         requests.append(request)
         let id = UplinkTransfer(requests.count)
         open.append((id, request, completion))
+        sent()
         return id
     }
 
@@ -38,11 +42,17 @@ final class ScriptedUplink: Uplink {
     }
 
     func redirect(to location: String) {
-        let reply = UplinkReply(status: 302, headers: [.init("location", location)])
-        end(UplinkOutcome(.reply(reply)))
+        end(UplinkOutcome(.reply(UplinkReply(status: 302, headers: [.init("location", location)]))))
     }
 
     func fail(_ failure: TransportFailure) { end(UplinkOutcome(.failed(failure))) }
+
+    /// Answers what is open by that.
+    func answerAll(_ answer: (UplinkRequest) -> UplinkOutcome) {
+        let ready = open
+        open = []
+        for (_, request, completion) in ready { completion(answer(request)) }
+    }
 
     /// A request that was expected and did not come is an issue, and does not end the run.
     func end(_ outcome: UplinkOutcome, where isMeant: (UplinkRequest) -> Bool = { _ in true }) {

@@ -1,5 +1,4 @@
 import Delivery
-import Glibc
 import Logging
 import Positioning
 import TestSupport
@@ -11,24 +10,17 @@ import Testing
 /// Uploads of rows that lie on a disk which has stopped taking writes.
 @Suite struct StoredBacklogTests {
     private final class Bench: DeliveryBench {
-        let directory: String
+        private let directory: TemporaryDirectory
         /// Keeps the queue from being written.
         private var blocker: Connection?
 
-        var path: String { directory + "/outbox.db" }
+        var path: String { directory.path + "/outbox.db" }
 
         init(delivery kind: EndpointSettings.Delivery = .all) throws {
-            let directory = try makeTemporaryDirectory()
-            self.directory = directory
-            try super.init(path: directory + "/outbox.db", batchSize: 5, delivery: kind) {
+            directory = try TemporaryDirectory()
+            try super.init(path: directory.path + "/outbox.db", batchSize: 5, delivery: kind) {
                 $0.commitWindow = .seconds(1)
             }
-        }
-
-        deinit {
-            recorder.close(timeout: .seconds(10))
-            for name in ["", "-wal", "-shm", "-lock"] { unlink("\(path)\(name)") }
-            rmdir(directory)
         }
 
         /// Rows on disk that were not sent, and a disk that takes no more until `heal()`.

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import Positioning
 import TestSupport
@@ -14,9 +15,15 @@ import Tracking
 
         """ + smallest + upload
 
-    private func plan(_ old: String, _ new: String) throws -> ReloadPlan {
-        let before = try loaded(old)
-        return ReloadPlan(from: before.config, before.effective, to: try loaded(new))
+    private func plan(_ old: String, _ new: String) throws -> ReloadPlan { plan(try loaded(old), try loaded(new)) }
+
+    private func plan(_ old: LoadedConfiguration, _ new: LoadedConfiguration) -> ReloadPlan {
+        ReloadPlan(from: old.config, old.effective, to: new)
+    }
+
+    /// Whoever reloads once more.
+    private func plan(after plan: ReloadPlan, _ new: LoadedConfiguration) -> ReloadPlan {
+        ReloadPlan(from: plan.config, plan.effective, to: new)
     }
 
     @Test func nothingNewIsNothingToDo() throws {
@@ -24,7 +31,7 @@ import Tracking
         #expect(plan.live.isEmpty && plan.atRestart.isEmpty && plan.newCredentials.isEmpty)
     }
 
-    @Test(arguments: [
+    private static let immediate: [(more: String, name: String)] = [
         ("[tracking]\nstop_timeout = \"7m\"", "[tracking] stop_timeout"),
         ("[tracking.stationary]\nheartbeat = \"7m\"", "[tracking.stationary] heartbeat"),
         ("[sampling]\nrule = \"both\"", "[sampling] rule"),
@@ -48,15 +55,20 @@ import Tracking
             "[beacons]\nenabled = true\n[[beacons.source]]\nname = \"venue\"\nprofile = \"accesso-beacons\"\nurl = \"https://f.example\"",
             "[[beacons.source]]"
         ),
-    ]) func takesEffectAtOnce(_ more: String, _ name: String) throws {
-        let plan = try plan(base, base + more + "\n")
-        #expect(plan.live.contains(name), "\(plan.live)")
-        #expect(plan.atRestart.isEmpty, "\(plan.atRestart)")
-        let same = ReloadPlan(from: plan.config, plan.effective, to: try loaded(base + more + "\n"))
-        #expect(same.live.isEmpty && same.atRestart.isEmpty)
+    ]
+
+    @Test func takesEffectAtOnce() throws {
+        let old = try loaded(base)
+        for (more, name) in Self.immediate {
+            let new = try loaded(base + more + "\n")
+            let plan = plan(old, new)
+            #expect(plan.live.contains(name) && plan.atRestart.isEmpty, "\(plan.live) \(plan.atRestart)")
+            let same = self.plan(after: plan, new)
+            #expect(same.live.isEmpty && same.atRestart.isEmpty, "\(name)")
+        }
     }
 
-    @Test(arguments: [
+    private static let late: [(text: String, other: String, name: String)] = [
         ("id = \"van\"", "id = \"bus\"", "[device] id"),
         ("kind = \"serial\"\npath = \"/dev/ttyACM0\"", "kind = \"tcp\"\nhost = \"gps\"\nport = 2000", "[source] kind"),
         ("/dev/ttyACM0", "/dev/ttyUSB0", "[source] path"),
@@ -70,30 +82,33 @@ import Tracking
             "[[endpoint]]"
         ),
         ("fleet.example\"\n", "fleet.example\"\n[endpoint.headers]\nX-Fleet = \"7\"\n", "[endpoint.headers]"),
-    ]) func waitsForTheNextStart(_ text: String, _ other: String, _ name: String) throws {
-        let parts = base.split(separator: text, maxSplits: 1, omittingEmptySubsequences: false)
-        try #require(parts.count == 2)
-        let new = parts[0] + other + parts[1]
-        let plan = try plan(base, String(new))
-        #expect(plan.atRestart.contains { $0.hasPrefix(name) }, "\(plan.atRestart)")
-        // It stays named until it is so, or until it is taken back.
-        let again = ReloadPlan(from: plan.config, plan.effective, to: try loaded(String(new)))
-        #expect(again.atRestart == plan.atRestart && again.live.isEmpty, "\(again.atRestart) \(again.live)")
-        let back = ReloadPlan(from: plan.config, plan.effective, to: try loaded(base))
-        #expect(back.atRestart.isEmpty && back.live.isEmpty, "\(back.atRestart) \(back.live)")
-        #expect(back.config.endpoints == (try loaded(base)).config.endpoints)
+    ]
+
+    @Test func waitsForTheNextStart() throws {
+        let old = try loaded(base)
+        for (text, other, name) in Self.late {
+            let parts = base.split(separator: text, maxSplits: 1, omittingEmptySubsequences: false)
+            try #require(parts.count == 2)
+            let new = try loaded("\(parts[0])\(other)\(parts[1])")
+            let plan = plan(old, new)
+            #expect(plan.atRestart.contains { $0.hasPrefix(name) }, "\(name): \(plan.atRestart)")
+            // It stays named until it is so, or until it is taken back.
+            let again = self.plan(after: plan, new)
+            #expect(again.atRestart == plan.atRestart && again.live.isEmpty, "\(again.atRestart) \(again.live)")
+            let back = self.plan(after: plan, old)
+            #expect(back.atRestart.isEmpty && back.live.isEmpty, "\(back.atRestart) \(back.live)")
+            #expect(back.config.endpoints == old.config.endpoints, "\(name)")
+        }
     }
 
     @Test func anEndpointMaySendAtAnotherPaceAtOnce() throws {
-        let new = base + "batch_size = 7\nbatch_window = \"5s\"\nmin_batch = 2\ntimeout = \"9s\"\nfresh_head = true\n"
-        let plan = try plan(base, new)
-        #expect(plan.atRestart.isEmpty)
-        #expect(
-            Set(plan.live.map { $0.split(separator: " ")[1] }) == [
-                "timeout", "batch_size", "batch_window", "min_batch", "fresh_head",
-            ])
-        #expect(plan.config.endpoints == (try loaded(new)).config.endpoints)
-        #expect(plan.newCredentials.isEmpty)
+        let pace = "batch_size = 7\nbatch_window = \"5s\"\nmin_batch = 2\ntimeout = \"9s\"\nfresh_head = true\n"
+        let new = try loaded(base + pace)
+        let plan = plan(try loaded(base), new)
+        #expect(plan.atRestart.isEmpty && plan.newCredentials.isEmpty)
+        let names: [Substring] = plan.live.map { $0.split(separator: " ")[1] }
+        #expect(names.sorted() == ["batch_size", "batch_window", "fresh_head", "min_batch", "timeout"])
+        #expect(plan.config.endpoints == new.config.endpoints)
     }
 
     @Test func aSecretMayComeFromAnotherFile() throws {
@@ -122,8 +137,8 @@ import Tracking
         func unit(_ name: String) throws -> LoadedConfiguration {
             try loaded(base + "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"credential:\(name)\"\n", environment)
         }
-        let (old, new) = (try unit("a"), try unit("b"))
-        let plan = ReloadPlan(from: old.config, old.effective, to: new)
+        let old = try unit("a")
+        let plan = plan(old, try unit("b"))
         #expect(plan.atRestart == ["[endpoint.auth] token"] && plan.newCredentials.isEmpty)
         #expect(plan.config.endpoints == old.config.endpoints)
     }
@@ -137,17 +152,15 @@ import Tracking
                 base + "[[channel]]\n\(more)[channel.auth]\nkind = \"bearer\"\ntoken = \"\(token)\"\n", environment)
         }
         let (old, new) = (try channel("file:\(folder.path)/a"), try channel("file:\(folder.path)/b"))
-        let plan = ReloadPlan(from: old.config, old.effective, to: new)
+        let plan = plan(old, new)
         #expect(plan.live == ["[channel.auth] token"] && plan.atRestart.isEmpty)
         #expect(plan.config.channels == new.config.channels && plan.newCredentials.isEmpty)
 
-        let elsewhere = try channel("file:\(folder.path)/b", "url = \"wss://realtime.example\"\n")
-        let moved = ReloadPlan(from: old.config, old.effective, to: elsewhere)
+        let moved = self.plan(old, try channel("file:\(folder.path)/b", "url = \"wss://realtime.example\"\n"))
         #expect(moved.live == ["[channel.auth] token"] && moved.atRestart == ["[[channel]] url"])
         #expect(moved.config.channels == new.config.channels)
 
-        let unit = try channel("credential:a")
-        let waits = ReloadPlan(from: old.config, old.effective, to: unit)
+        let waits = self.plan(old, try channel("credential:a"))
         #expect(waits.atRestart == ["[channel.auth] token"] && waits.live.isEmpty)
         #expect(waits.config.channels == old.config.channels)
     }
@@ -175,7 +188,7 @@ import Tracking
         let preset = "[sampling]\npreset = \"active\"\n"
         let more = try plan(base, latest + preset)
         #expect(more.config.tracking.ruleReason == .asked(by: "[sampling] preset"))
-        let less = ReloadPlan(from: more.config, more.effective, to: try loaded(base))
+        let less = self.plan(after: more, try loaded(base))
         #expect(less.config.tracking.sampling.rule == .trackError)
         let kept = try plan(latest + preset, base)
         #expect(kept.config.tracking.sampling.rule == .either && kept.config.tracking.ruleReason == asked)
@@ -184,11 +197,10 @@ import Tracking
     /// Whoever adds a setting of tracking says whether a reload sees it.
     @Test func everySettingOfTrackingIsCompared() {
         let labels = Mirror(reflecting: Tracker.Settings(trackables: [])).children.compactMap(\.label)
-        #expect(
-            Set(labels) == [
-                "admission", "motion", "receiver", "sampling", "ruleReason", "resolution", "moving", "stationary",
-                "policy",
-                "geofences", "trackables", "keepEngineFixes", "tripSummary", "batteryAlarm",
-            ])
+        let compared: Set<String> = [
+            "admission", "motion", "receiver", "sampling", "ruleReason", "resolution", "moving", "stationary", "policy",
+            "geofences", "trackables", "keepEngineFixes", "tripSummary", "batteryAlarm",
+        ]
+        #expect(Set(labels) == compared)
     }
 }

@@ -7,8 +7,10 @@ import Testing
     @Test func aFloodIsCutAndCounted() {
         var budget = LineBudget()
         var now = EventTime.zero + .seconds(100)
-        let first = (0..<30).map { _ in budget.spend(at: now) }
-        #expect(first == Array(repeating: .write(withheld: 0), count: 12) + Array(repeating: .withhold, count: 18))
+        func spend(_ count: Int) -> [LineBudget.Verdict] { (0..<count).map { _ in budget.spend(at: now) } }
+        let free = [LineBudget.Verdict](repeating: .write(withheld: 0), count: 12)
+        let none = [LineBudget.Verdict](repeating: .withhold, count: 18)
+        #expect(spend(30) == free + none)
         now = now + .seconds(59)
         #expect(budget.spend(at: now) == .withhold)
         now = now + .seconds(1)
@@ -16,7 +18,7 @@ import Testing
         #expect(budget.spend(at: now) == .withhold)
         // A quiet hour is forgiven, not saved up.
         now = now + .seconds(3600)
-        let later = (0..<20).map { _ in budget.spend(at: now) }
+        let later = spend(20)
         #expect(later.prefix(2) == [.write(withheld: 1), .write(withheld: 0)])
         #expect(later.filter { $0 == .withhold }.count == 8)
     }

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import ControlProtocol
 import EventLoop
 import Foundation

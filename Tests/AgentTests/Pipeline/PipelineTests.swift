@@ -1,13 +1,9 @@
-import Foundation
 import Logging
-import NMEA
 import Outbox
 import Positioning
-import Sensors
 import TestSupport
 import Testing
 import Tracking
-import Uplink
 
 @testable import Agent
 @testable import ControlProtocol
@@ -16,15 +12,11 @@ import Uplink
 @Suite struct PipelineTests {
     /// Of 30 true rows that waited, 28 expired once after 80 s at 35 days ahead.
     @Test func aDateThatOnlyTheReceiverClaimsExpiresNothing() throws {
-        let directory = try makeTemporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let bench = try DeliveryBench(path: directory + "/outbox.db", batchSize: 100)
+        let directory = try TemporaryDirectory()
+        let bench = try DeliveryBench(path: directory.path + "/outbox.db", batchSize: 100)
         let source = FixesOnDemand()
         let clock = ReceiverClock()
-        let pipeline = Pipeline(
-            source: source, memory: nil, clock: clock,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
+        let pipeline = bench.pipeline(reading: source, clock: clock)
         let start = (at: bench.loop.now, ms: Int64(1_700_000_000_000))
         let month = Int64(35 * 86_400)
         bench.recorder.trustedTime = { now in
@@ -57,27 +49,10 @@ import Uplink
         pipeline.close()
     }
 
-    @Test func aFixWithoutADateIsCountedOnce() throws {
-        let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-        let source = FixesOnDemand()
-        source.date = nil
-        let pipeline = Pipeline(
-            source: source, memory: nil,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
-        for second in 0..<3 { pipeline.deviceChanged(nil, at: bench.loop.now + .seconds(second)) }
-        #expect(pipeline.tracker.counters.rejected(.dateless) == 3)
-        #expect(pipeline.reception.unbelieved?.fixes == 3 && pipeline.reception.unbelieved?.reason == .dateless)
-        pipeline.close()
-    }
-
     /// The hours of a whole fleet end in the same second.
     @Test func theEndOfTheHoursIsSentAtATimeOfTheDevice() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5, share: 0.5)
-        let pipeline = Pipeline(
-            source: FixesOnDemand(), memory: nil,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [bench.delivery], log: .silent, loop: bench.loop)
+        let pipeline = bench.pipeline(reading: FixesOnDemand(), delivers: true)
         pipeline.start(at: bench.loop.now)
         pipeline.handle(.paceRequested(.moving), at: bench.loop.now)
         try bench.loop.run { bench.uplink.requestsOpen == 1 }
@@ -116,35 +91,27 @@ import Uplink
         var settings = Tracker.Settings(trackables: [.init(id: "van")])
         settings.keepFewest()
         let lines = LogLines()
-        let pipeline = bench.pipeline(
-            reading: FixesOnDemand(), settings, AgentLog(logger: Logger(label: "") { _ in lines }, positions: false))
-        func report() -> StatusReport {
-            StatusReport(
-                now: bench.loop.now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline,
-                recorder: bench.recorder, deliveries: [], sent: HTTPUplink.Counters(), supplies: nil,
-                configurationProblem: nil, configurationOrigin: .current, metricsProblems: [])
+        let log = AgentLog(logger: Logger(label: "") { _ in lines }, positions: false)
+        let pipeline = bench.pipeline(reading: FixesOnDemand(), settings, log)
+        func rule() -> [String?] {
+            let motion = bench.report(of: pipeline, at: bench.loop.now).status.motion
+            return [motion.rule, motion.ruleBecause]
         }
         pipeline.start(at: bench.loop.now)
-        #expect(report().status.motion.rule == "track-error")
-        #expect(report().status.motion.ruleBecause == "nothing asks for a resolution")
+        #expect(rule() == ["track-error", "nothing asks for a resolution"])
         let viewer = SubscriberChange(trackable: "van", member: "ada", action: .add(nil))
         pipeline.handle(.subscriberChanged(viewer), at: bench.loop.now)
-        #expect(report().status.motion.rule == "either")
-        #expect(report().status.motion.ruleBecause == "a subscriber watches")
-        let said = lines.text.filter { $0.hasPrefix("locations are kept by the rule ") }
-        #expect(said.count == 1)
-        #expect(
-            said.first?.hasPrefix("locations are kept by the rule either from now on: a subscriber watches") == true)
+        #expect(rule() == ["either", "a subscriber watches"])
+        let said: [String] = lines.text.filter { $0.hasPrefix("locations are kept by the rule ") }
+        let words = "locations are kept by the rule either from now on: a subscriber watches"
+        #expect(said.map { $0.hasPrefix(words) } == [true])
         pipeline.close()
     }
 
     /// The status line is made when the motion changes, and contains it.
     @Test func aHandlerOfAChangeMayReadTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-        let pipeline = Pipeline(
-            source: FixesOnDemand(), memory: nil,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
+        let pipeline = bench.pipeline(reading: FixesOnDemand())
         var seen: [String] = []
         pipeline.changed = { seen.append(pipeline.tracker.snapshot.motion.rawValue) }
         pipeline.start(at: bench.loop.now)

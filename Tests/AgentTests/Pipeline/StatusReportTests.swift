@@ -1,9 +1,9 @@
+import ConfigurationTestSupport
 import Positioning
 import Sensors
 import TestSupport
 import Testing
 import Tracking
-import Uplink
 
 @testable import Agent
 @testable import ControlProtocol
@@ -21,10 +21,7 @@ import Uplink
     }
 
     private func report(at now: EventTime, _ deliveries: [EndpointDelivery] = []) -> StatusReport {
-        StatusReport(
-            now: now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline,
-            recorder: bench.recorder, deliveries: deliveries, sent: HTTPUplink.Counters(), supplies: nil,
-            configurationProblem: nil, configurationOrigin: .current, metricsProblems: [])
+        bench.report(of: pipeline, at: now, deliveries)
     }
 
     private func fix(_ date: Int64?, at now: EventTime) {
@@ -54,10 +51,12 @@ import Uplink
     }
 
     /// At ten fixes a second, a cold start passes; at one a minute, an hour is too long to wait.
-    @Test(arguments: [
-        (0.1, 599, false), (0.1, 601, true), (60.0, 4, false), (60.0, 5, true), (10.0, 6, false), (10.0, 7, true),
-    ])
-    func fixesThatAreNotBelievedCountAfterAMinute(interval: Double, fixes: Int, isProblem: Bool) {
+    static let rows: [(Double, Int, Bool)] = [
+        (0.1, 599, false), (0.1, 601, true), (60, 4, false), (60, 5, true), (10, 6, false), (10, 7, true),
+    ]
+
+    @Test(arguments: rows) func fixesThatAreNotBelievedCountAfterAMinute(interval: Double, fixes: Int, isProblem: Bool)
+    {
         let start = bench.loop.now
         for number in 0..<fixes { fix(nil, at: start + .milliseconds(Int64(Double(number) * interval * 1000))) }
         let report = report(at: start + .seconds(3600))

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Delivery
 import EventLoop
 import Foundation
@@ -125,28 +126,26 @@ import Uplink
 
     private var kept: String { "\(directory.path)/geofences.venue.list" }
 
+    private func attribute(_ key: FileAttributeKey) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: kept)[key] as? Int
+    }
+
     @Test func aListIsInForceKeptAndConfirmed() throws {
-        script.set(
-            { _ in
-                Self.answer(
-                    Self.body(["a", "b"]), tag: "\"1\"", more: "Last-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n")
-            },
-            { _ in Self.answer("", status: "304 Not Modified") })
+        let date = "Tue, 14 Nov 2023 22:13:20 GMT"
+        let list = Self.answer(Self.body(["a", "b"]), tag: "\"1\"", more: "Last-Modified: \(date)\r\n")
+        script.set(list, Self.answer("", status: "304 Not Modified"))
         let bench = try Bench(configs(), in: directory.path)
         #expect(bench.ids.isEmpty && bench.list.age(at: bench.loop.now) == nil)
         #expect(try bench.refresh() == .taken)
         #expect(bench.joined == [["venue/a", "venue/b"]] && bench.list.problem == nil)
-        #expect(FileManager.default.fileExists(atPath: kept))
-        #expect(try FileManager.default.attributesOfItem(atPath: kept)[.posixPermissions] as? Int == 0o600)
+        #expect(try attribute(.posixPermissions) == 0o600)
         let first = try #require(server.requests.first)
         #expect(first.head[0] == "GET /venues/42 HTTP/1.1" && first.header("Accept") == "application/json")
         #expect(first.header("If-None-Match") == nil && first.body.isEmpty)
 
-        #expect(try bench.refresh() == .unchanged)
-        #expect(bench.joined.count == 1)
-        let second = try #require(server.requests.last)
-        #expect(second.header("If-None-Match") == "\"1\"")
-        #expect(second.header("If-Modified-Since") == "Tue, 14 Nov 2023 22:13:20 GMT")
+        #expect(try bench.refresh() == .unchanged && bench.joined.count == 1)
+        let conditions = ["If-None-Match", "If-Modified-Since"].map { server.requests.last?.header($0) }
+        #expect(conditions == ["\"1\"", date])
         #expect(try #require(bench.list.age(at: bench.loop.now)) < 60)
         #expect(try #require(bench.list.schedule.nextDeadline).seconds(since: bench.loop.now) > 5 * 3600)
     }
@@ -180,45 +179,49 @@ import Uplink
         #expect(server.requests.last?.header("If-None-Match") == nil && next.ids == ["venue/a"])
     }
 
-    @Test(arguments: [
-        ("500", answer("no", status: "500 Oops"), "the server answered with status 500"),
-        (
-            "half", answer(body(["b", "c"]), length: 5000).replacing("Content-Length", with: "content-length"),
-            "the answer broke off"
-        ),
-        (
-            "comma", answer(#"{"geofences":[{"id":"b","radius":50,"center":{"lat":52,"lon":13}},]}"#),
-            "the list was refused: found no valid JSON at byte 66, expected JSON"
-        ),
-        (
-            "radius", answer(body(["b"], radius: 0)),
-            "the list was refused: geofences[0].radius: found a radius of 0.0 m, expected a radius from 10 m to 1000 km"
-        ),
-        (
-            "redirect", answer("", status: "301 Moved", more: "Location: http://127.0.0.1:9/\r\n"),
-            "the server answered with status 301"
-        ),
-        ("unauthorised", answer("", status: "401 Unauthorized"), "the server answered with status 401"),
-        ("304", answer("", status: "304 Not Modified"), "the server answered with status 304"),
-        ("long", answer(String(repeating: " ", count: (8 << 20) + 1)), "the answer has more than 8 MiB"),
-    ])
-    func whatIsNotAWholeGoodListChangesNothing(_ kind: String, _ answer: String, _ problem: String) throws {
-        script.set(Self.answer(Self.body(["a"])), answer)
+    /// What other answers mean is the matter of `FetchAnswerTests` and `FenceListTests`.
+    @Test func whatIsNotAWholeGoodListChangesNothing() throws {
+        script.set(Self.answer(Self.body(["a"])))
         let bench = try Bench(configs(), in: directory.path)
         try bench.refresh()
         let before = try Data(contentsOf: URL(fileURLWithPath: kept))
-        #expect(try bench.refresh() == .failed(problem))
-        #expect(bench.ids == ["venue/a"] && bench.joined.count == 1)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: kept)) == before)
-        #expect(bench.list.schedule.failures == 1 && bench.list.problem == problem)
-        let line = try #require(bench.lines.last)
-        #expect(line.hasPrefix("geofences venue: \(problem); the list of before stays in force, next attempt in "))
-        // Repeated without another line, and over with the first good answer.
-        try bench.refresh()
-        #expect(bench.lines.count == 2)
+        let half = Self.answer(Self.body(["b", "c"]), length: 5000)
+        let comma = #"{"geofences":[{"id":"b","radius":50,"center":{"lat":52,"lon":13}},]}"#
+        let rows: [(answer: String, problem: String)] = [
+            // The list has no tag yet, so nobody has asked on a condition.
+            (Self.answer("", status: "304 Not Modified"), "the server answered with status 304"),
+            (Self.answer("no", status: "500 Oops"), "the server answered with status 500"),
+            (half.replacing("Content-Length", with: "content-length"), "the answer broke off"),
+            (Self.answer(comma), "the list was refused: found no valid JSON at byte 66, expected JSON"),
+            (
+                Self.answer(Self.body(["b"], radius: 0)),
+                "the list was refused: geofences[0].radius: found a radius of 0.0 m, expected a radius from 10 m to 1000 km"
+            ),
+            (
+                Self.answer("", status: "301 Moved", more: "Location: http://127.0.0.1:9/\r\n"),
+                "the server answered with status 301"
+            ), (Self.answer("", status: "401 Unauthorized"), "the server answered with status 401"),
+            (Self.answer(String(repeating: " ", count: (8 << 20) + 1)), "the answer has more than 8 MiB"),
+        ]
+        for (number, row) in rows.enumerated() {
+            let said = bench.lines.count
+            script.set(row.answer)
+            #expect(try bench.refresh() == .failed(row.problem))
+            #expect(bench.ids == ["venue/a"] && bench.joined.count == 1, "\(row.problem)")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: kept)) == before, "\(row.problem)")
+            #expect(bench.list.schedule.failures == 1 && bench.list.problem == row.problem)
+            let line = try #require(bench.lines.last)
+            let words = "geofences venue: \(row.problem); the list of before stays in force, next attempt in "
+            #expect(line.hasPrefix(words), "\(line)")
+            // Repeated without another line, and over with the first good answer.
+            try bench.refresh()
+            #expect(bench.lines.count == said + 1, "\(row.problem)")
+            script.set(Self.answer(Self.body(["a"]), tag: "\"\(number)\""))
+            #expect(try bench.refresh() == .unchanged)
+            #expect(bench.list.problem == nil && bench.list.schedule.failures == 0)
+        }
         script.set(Self.answer(Self.body(["a", "b"])))
         #expect(try bench.refresh() == .taken)
-        #expect(bench.list.problem == nil && bench.list.schedule.failures == 0)
     }
 
     @Test func aServerThatIsSlowHoldsNothingUp() throws {
@@ -266,10 +269,9 @@ import Uplink
         script.set(Self.answer(Self.body(["a"]), tag: "\"1\""), Self.answer(Self.body(["a"]), tag: "\"2\""))
         let bench = try Bench(configs(), in: directory.path)
         try bench.refresh()
-        let before = try FileManager.default.attributesOfItem(atPath: kept)[.systemFileNumber] as? Int
+        let before = try attribute(.systemFileNumber)
         #expect(try bench.refresh() == .unchanged)
-        #expect(try FileManager.default.attributesOfItem(atPath: kept)[.systemFileNumber] as? Int == before)
-        #expect(bench.joined.count == 1)
+        #expect(try attribute(.systemFileNumber) == before && bench.joined.count == 1)
         try bench.refresh()
         #expect(server.requests.last?.header("If-None-Match") == "\"2\"")
     }
@@ -287,11 +289,8 @@ import Uplink
         let bench = try Bench(configs(), in: directory.path)
         try bench.refresh()
         try bench.refresh()
-        #expect(
-            bench.lines == [
-                "geofences venue: 2 geofences: 2 added, 0 gone, 0 changed",
-                "geofences venue: 3 geofences: 2 added, 1 gone, 1 changed",
-            ])
+        let lines = ["2 geofences: 2 added, 0 gone, 0 changed", "3 geofences: 2 added, 1 gone, 1 changed"]
+        #expect(bench.lines == lines.map { "geofences venue: \($0)" })
     }
 
     @Test func aReloadKeepsWhatIsTheSameAndTakesAwayTheRest() throws {
@@ -323,46 +322,41 @@ import Uplink
 
     @Test func regionsOfBeaconsAreFetchedKeptAndJoined() throws {
         let uuid = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
-        let lower = uuid.lowercased()
+        func list(_ regions: String...) -> String {
+            "[\(regions.map { #"{"proximityUUID":"\#($0)}"# }.joined(separator: ","))]"
+        }
         script.set(
-            Self.answer(
-                #"[{"proximityUUID":"\#(lower)","major":123},{"proximityUUID":"\#(uuid)","major":7}]"#, tag: "\"1\""),
-            Self.answer("", status: "304 Not Modified"),
-            Self.answer(#"[{"proximityUUID":"\#(uuid)"}]"#),
-            Self.answer(#"[{"proximityUUID":"\#(uuid)","major":8}]"#))
+            Self.answer(list(#"\#(uuid.lowercased())","major":123"#, #"\#(uuid)","major":7"#), tag: "\"1\""),
+            Self.answer("", status: "304 Not Modified"), Self.answer(list(#"\#(uuid)""#)),
+            Self.answer(list(#"\#(uuid)","major":8"#)))
         let own = [BeaconRegion(uuid: try #require(ProximityUUID(uuid)), major: 123, name: "hall")]
         let bench = try Bench(regions(), own: own, in: directory.path)
         #expect(try bench.refresh() == .taken)
-        let joined = ["\(uuid)/123", "\(uuid)/123", "\(uuid)/7"]
+        let joined: [String] = ["\(uuid)/123", "\(uuid)/123", "\(uuid)/7"]
         #expect(bench.joined == [joined] && bench.list.count == 2)
-        #expect(BeaconMonitor(bench.sources.joined).regions.map(\.name) == ["hall", nil])
-        #expect(FileManager.default.fileExists(atPath: "\(directory.path)/beacons.venue.list"))
+        let names: [String?] = BeaconMonitor(bench.sources.joined).regions.map(\.name)
+        #expect(names == ["hall", nil])
         let request = try #require(server.requests.first)
-        #expect(
-            request.head.filter { !$0.hasPrefix("User-Agent: ") } == [
-                "GET /rest/venue/42/beacon/regions HTTP/1.1", "Host: 127.0.0.1:\(server.port)",
-                "Accept: application/json", "Authorization: Bearer t-1",
-            ])
-        #expect(request.body.isEmpty)
+        let head: [String] = [
+            "GET /rest/venue/42/beacon/regions HTTP/1.1", "Host: 127.0.0.1:\(server.port)", "Accept: application/json",
+            "Authorization: Bearer t-1",
+        ]
+        let sent: [String] = request.head.filter { !$0.hasPrefix("User-Agent: ") }
+        #expect(sent == head && request.body.isEmpty)
 
-        #expect(try bench.refresh() == .unchanged)
-        #expect(server.requests.last?.header("If-None-Match") == "\"1\"")
-        #expect(
-            try bench.refresh()
-                == .failed(
-                    "the list was refused: [0].major: found nothing, expected a whole number from 0 to 65535"))
-        #expect(bench.ids == joined)
+        #expect(try bench.refresh() == .unchanged && server.requests.last?.header("If-None-Match") == "\"1\"")
+        let problem = "the list was refused: [0].major: found nothing, expected a whole number from 0 to 65535"
+        #expect(try bench.refresh() == .failed(problem) && bench.ids == joined)
         // A process that starts without a server has them.
         #expect(try Bench(regions(), in: directory.path).ids == Array(joined.dropFirst()))
-        #expect(try bench.refresh() == .taken)
-        #expect(bench.ids == ["\(uuid)/123", "\(uuid)/8"])
-        #expect(
-            bench.lines.filter { $0.contains("added") } == [
-                "beacons venue: 2 beacon regions: 2 added, 0 gone, 0 changed",
-                "beacons venue: 1 beacon region: 1 added, 2 gone, 0 changed",
-            ])
+        #expect(try bench.refresh() == .taken && bench.ids == ["\(uuid)/123", "\(uuid)/8"])
+        let lines: [String] = bench.lines.filter { $0.contains("added") }
+        let changes = ["2 beacon regions: 2 added, 0 gone", "1 beacon region: 1 added, 2 gone"]
+        #expect(lines == changes.map { "beacons venue: \($0), 0 changed" })
+        let file = "\(directory.path)/beacons.venue.list"
+        #expect(FileManager.default.fileExists(atPath: file))
         #expect(bench.sources.reload([], own: own, at: bench.loop.now).count == 1)
-        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/beacons.venue.list"))
+        #expect(!FileManager.default.fileExists(atPath: file))
     }
 
     /// That of a reload waits behind the one that is being written.

@@ -1,6 +1,5 @@
 import Delivery
 import EventLoop
-import Glibc
 import Outbox
 import Positioning
 import TestSupport
@@ -11,7 +10,7 @@ import Testing
 @Suite struct RecorderTests {
     /// A recorder over a real queue, with the loop that it lives on.
     private final class Bench {
-        let directory: String
+        let directory: TemporaryDirectory
         let loop: EventLoop
         let recorder: Recorder
         private(set) var stored: [Int64] = []
@@ -22,15 +21,11 @@ import Testing
             commitWindow: Duration, ringMax: Int = 10_000, damaged: Bool = false,
             endpoints: [EndpointSettings] = [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]
         ) throws {
-            directory = try makeTemporaryDirectory()
-            if damaged {
-                let file = try #require(fopen(directory + "/outbox.db", "w"))
-                for _ in 0..<1000 { fputs("not a database ", file) }
-                fclose(file)
-            }
+            directory = try TemporaryDirectory()
+            if damaged { try directory.write("outbox.db", String(repeating: "not a database ", count: 1000)) }
             loop = try EventLoop()
             let outbox = try Outbox(
-                OutboxSettings(path: directory + "/outbox.db"),
+                OutboxSettings(path: directory.path + "/outbox.db"),
                 endpoints: endpoints, bootID: nil,
                 newUUID: [UInt8](repeating: 7, count: 16), worksWithoutDisk: true)
             let current = outbox.current
@@ -45,18 +40,12 @@ import Testing
             }
         }
 
-        deinit {
-            recorder.close(timeout: .seconds(10))
-            for name in ["", "-wal", "-shm", "-lock", ".corrupt-1"] { unlink("\(directory)/outbox.db\(name)") }
-            rmdir(directory)
-        }
+        deinit { recorder.close(timeout: .seconds(10)) }
 
         func record(_ number: Int) {
             let location = Location(
                 trackable: nil, time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number)), at: .zero,
-                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), altitudeMSL: nil, horizontalAccuracy: nil,
-                speed: nil, course: nil, satellitesUsed: nil, mode: nil, quality: nil, moving: true, event: .none,
-                reason: nil, odometer: 0, power: PowerState(), published: true)
+                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
             recorder.record(NewRow(location), at: loop.now)
         }
     }
@@ -100,7 +89,7 @@ import Testing
 
     @Test func aDiskThatRefusesIsNotAskedWithoutAPause() throws {
         let bench = try Bench(commitWindow: .zero)
-        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
+        try breakDescriptors(of: bench.directory.path + "/outbox.db-wal")
         bench.record(1)
         try bench.loop.run { !bench.refusals.isEmpty }
         #expect(bench.refusals[0]?.cause == .io && bench.recorder.isDiskBad && bench.recorder.held == 1)
@@ -124,10 +113,10 @@ import Testing
         func said() -> [String] { counts.parts.map { "\($0.field): \($0.count) \($0.words)" } }
         #expect(said() == ["dropped_oldest: 1200 of the oldest"])
         (counts.newest, counts.thinned, counts.expired, counts.events) = (2, 3, 4, 1)
-        #expect(
-            said().dropFirst() == [
-                "dropped_newest: 2 that came last", "thinned: 3 thinned out", "expired: 4 too old",
-                "events_dropped: 1 event",
-            ])
+        let others = [
+            "dropped_newest: 2 that came last", "thinned: 3 thinned out", "expired: 4 too old",
+            "events_dropped: 1 event",
+        ]
+        #expect(Array(said().dropFirst()) == others)
     }
 }

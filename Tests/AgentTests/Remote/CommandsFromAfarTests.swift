@@ -31,16 +31,23 @@ import Uplink
             .compactMap { JSONReader.read($0.body) }
     }
 
+    /// That of the first answer, once it is there.
+    private func code(_ bench: RemoteBench) throws -> String? {
+        try bench.run { !answers(bench).isEmpty }
+        return answers(bench).first?.value(at: ["error", "code"])?.string
+    }
+
     private func published(_ bench: RemoteBench, _ topic: String) -> [JSONValue] {
-        bench.uplink.requests.flatMap { Array($0.broker?.messages ?? .none) }
-            .filter { $0.topic == "waypost/van-7/\(topic)" }
-            .compactMap { JSONReader.read($0.payload) }
+        messages(bench).filter { $0.topic == "waypost/van-7/\(topic)" }.compactMap { JSONReader.read($0.payload) }
+    }
+
+    private func messages(_ bench: RemoteBench) -> [MQTTMessage] {
+        bench.uplink.requests.flatMap { request -> [MQTTMessage] in Array(request.broker?.messages ?? .none) }
     }
 
     @Test func comesWithTheAnswerToABatch() throws {
         let bench = try bench()
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", bench.command("c-1", #""do":"status""#))])
+        try bench.order(bench.command("c-1", #""do":"status""#))
         try bench.run { !answers(bench).isEmpty }
         let answer = try #require(answers(bench).first)
         #expect(answer["id"]?.string == "c-1" && answer["ok"] == .bool(true))
@@ -48,7 +55,6 @@ import Uplink
         #expect(bench.agent.remote?.commands.ran == 1)
         let status = try #require(bench.agent.remote?.status(withKeys: false, at: bench.agent.loop.now))
         #expect(status.commandsRun == 1 && status.lastCommand == "status (c-1): done")
-        bench.close()
     }
 
     /// By a server and by a program of this host.
@@ -74,68 +80,53 @@ import Uplink
         }
         #expect(kept.last == newest)
         try bench.run { bench.agent.rowsHeld == 0 }
-        bench.close()
     }
 
     @Test func comesFromABrokerAndIsAnsweredThere() throws {
         let bench = try bench(Self.broker)
         let session = try #require(bench.uplink.requests.first { $0.broker != nil }?.broker?.session)
         #expect(session.subscriptions.map(\.filter) == ["waypost/van-7/settings/desired", "waypost/van-7/cmd"])
-        let command = MQTTMessage(topic: "waypost/van-7/cmd", payload: Array(bench.command("c-1").utf8))
-        bench.uplink.hear(.message(command))
+        bench.hear("cmd", bench.command("c-1"))
         try bench.run { !published(bench, "cmd/ack").isEmpty }
         #expect(published(bench, "cmd/ack").first?["ok"] == .bool(true))
         // The same again is answered from memory, and one that the broker keeps is refused.
-        bench.uplink.hear(.message(command))
-        #expect(published(bench, "cmd/ack").count == 2)
-        #expect(bench.agent.remote?.commands.ran == 1)
-        let kept = MQTTMessage(
-            topic: "waypost/van-7/cmd", payload: Array(bench.command("c-2").utf8), isRetained: true)
-        bench.uplink.hear(.message(kept))
+        bench.hear("cmd", bench.command("c-1"))
+        #expect(published(bench, "cmd/ack").count == 2 && bench.agent.remote?.commands.ran == 1)
+        bench.hear("cmd", bench.command("c-2"), isRetained: true)
         #expect(published(bench, "cmd/ack").last?.value(at: ["error", "code"])?.string == "retained")
-        bench.close()
     }
 
     @Test func aDocumentComesFromABrokerAndItsReportIsKeptThere() throws {
         let bench = try bench(Self.broker)
         let document = #"{"device":"van-7","version":17,"set":{"sampling.rule":"both"}}"#
-        bench.uplink.hear(
-            .message(
-                MQTTMessage(
-                    topic: "waypost/van-7/settings/desired", payload: Array(document.utf8), isRetained: true)))
+        bench.hear("settings/desired", document, isRetained: true)
         try bench.run { bench.value(of: "sampling.rule") == .string("both") }
         #expect(published(bench, "settings/reported").last?["state"]?.string == "trial")
-        let report = try #require(
-            bench.uplink.requests.flatMap { Array($0.broker?.messages ?? .none) }.first { $0.isRetained })
-        #expect(report.topic == "waypost/van-7/settings/reported")
+        #expect(messages(bench).first { $0.isRetained }?.topic == "waypost/van-7/settings/reported")
         // The next one comes too soon, is not asked for again by anybody, and is judged all the same.
         let next = document.replacing("17", with: "18").replacing("both", with: "interval")
-        bench.uplink.hear(
-            .message(MQTTMessage(topic: "waypost/van-7/settings/desired", payload: Array(next.utf8))))
+        bench.hear("settings/desired", next)
         #expect(bench.remote.trial.seen == 17)
         try bench.pass(.seconds(62))
         try bench.run { bench.value(of: "sampling.rule") == .string("interval") }
-        bench.close()
     }
 
     @Test func isSignedInAnEnvelope() throws {
         try directory.write("key", "secret\n")
         let bench = try bench(
             Self.broker.replacing("allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = "))
-        let command = Array(bench.command("c-1", #""do":"flush","device":"van-7""#).utf8)
-        let digits = HMACSHA256.authenticate(command, key: Array("secret".utf8))
-            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        func hear(_ text: String) {
-            bench.uplink.hear(.message(MQTTMessage(topic: "waypost/van-7/cmd", payload: Array(text.utf8))))
+        let command = bench.command("c-1", #""do":"flush","device":"van-7""#)
+        func hear(signedBy signature: String) {
+            let payload = Base64.encode(Array(command.utf8))
+            bench.hear("cmd", #"{"payload":"\#(payload)","signature":"\#(signature)"}"#)
         }
-        hear(String(decoding: command, as: UTF8.self))
-        hear(#"{"payload":"\#(Base64.encode(command))","signature":"sha256=00"}"#)
+        bench.hear("cmd", command)
+        hear(signedBy: "sha256=00")
         #expect(bench.agent.remote?.commands.ran == 0)
         #expect(published(bench, "cmd/ack").isEmpty, "who cannot sign learns nothing")
-        hear(#"{"payload":"\#(Base64.encode(command))","signature":"sha256=\#(digits)"}"#)
+        hear(signedBy: RemoteBench.signature(of: command, key: "secret"))
         try bench.run { !published(bench, "cmd/ack").isEmpty }
         #expect(bench.agent.remote?.commands.ran == 1)
-        bench.close()
     }
 
     @Test func whatTheBrokerRefusesIsTold() throws {
@@ -144,7 +135,6 @@ import Uplink
         #expect(bench.remote.problem == "the broker refuses waypost/van-7/cmd")
         bench.uplink.hear(.subscribed(refused: []))
         #expect(bench.remote.problem == nil)
-        bench.close()
     }
 
     @Test func aClockThatNobodyTrustsRefusesIt() throws {
@@ -152,18 +142,14 @@ import Uplink
             let bench = try bench()
             bench.host.isClockSynchronised = isContradicted
             if isContradicted { bench.host.wallClockMs += 2 * 86_400_000 }
-            try bench.send()
-            bench.answer("POST", 200, [("waypost-command", bench.command("c-\(isContradicted)"))])
-            try bench.run { !answers(bench).isEmpty }
-            #expect(answers(bench).first?.value(at: ["error", "code"])?.string == "clock")
-            bench.close()
+            try bench.order(bench.command("c-\(isContradicted)"))
+            #expect(try code(bench) == "clock")
         }
     }
 
     @Test func locateIsAnsweredOnceTheFixIsOnDisk() throws {
         let bench = try bench()
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", bench.command("c-1", #""do":"locate""#))])
+        try bench.order(bench.command("c-1", #""do":"locate""#))
         try bench.run { bench.agent.remote?.commands.ran == 1 }
         bench.receiver.date = bench.receiver.date.map { $0 + .seconds(5) }
         try bench.pass(.seconds(5))
@@ -178,7 +164,6 @@ import Uplink
             if bench.uplink.isOpen("POST") { bench.answer("POST", 200) }
             return bench.uplink.requests.contains { String(decoding: $0.body, as: UTF8.self).contains("requested") }
         }
-        bench.close()
     }
 
     @Test func aBackupHasNoSay() throws {
@@ -190,15 +175,13 @@ import Uplink
         delivery.attempted(attempt, bench.agent.loop.now)
         try bench.pass(.seconds(1))
         #expect(answers(bench).isEmpty && bench.agent.remote?.commands.ran == 0)
-        bench.close()
     }
 
     @Test func anOfferThatIsWithdrawnIsNotTakenLater() throws {
         let bench = try bench(Self.broker)
         func hear(_ version: Int, _ rule: String) {
             let text = #"{"device":"van-7","version":\#(version),"set":{"sampling.rule":"\#(rule)"}}"#
-            let topic = "waypost/van-7/settings/desired"
-            bench.uplink.hear(.message(MQTTMessage(topic: topic, payload: version > 0 ? Array(text.utf8) : [])))
+            bench.hear("settings/desired", version > 0 ? text : "")
         }
         hear(17, "both")
         try bench.run { bench.value(of: "sampling.rule") == .string("both") }
@@ -207,57 +190,44 @@ import Uplink
         try bench.pass(.seconds(62))
         try bench.pass(.seconds(1))
         #expect(bench.remote.trial.seen == 17 && bench.value(of: "sampling.rule") == .string("both"))
-        bench.close()
     }
 
     @Test func whatTheFileNoLongerAllowsIsOverWithAReload() throws {
         let bench = try bench()
         bench.write(RemoteBench.text.replacing("\"flush\", ", with: ""))
         _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", bench.command("c-1"))])
-        try bench.run { !answers(bench).isEmpty }
-        #expect(answers(bench).first?.value(at: ["error", "code"])?.string == "not-allowed")
-        bench.close()
+        try bench.order(bench.command("c-1"))
+        #expect(try code(bench) == "not-allowed")
     }
 
     @Test func noFixIsAnAnswerToo() throws {
         let bench = try bench()
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", bench.command("c-1", #""do":"locate""#))])
+        try bench.order(bench.command("c-1", #""do":"locate""#))
         try bench.run { bench.agent.remote?.commands.ran == 1 }
         try bench.pass(.seconds(61))
-        try bench.run { !answers(bench).isEmpty }
-        #expect(answers(bench).first?.value(at: ["error", "code"])?.string == "no-fix")
-        bench.close()
+        #expect(try code(bench) == "no-fix")
     }
 
     @Test func isNotCarriedOutTwiceAcrossARestart() throws {
         var bench = try bench()
         let command = bench.command("c-1")
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", command)])
+        try bench.order(command)
         try bench.run { !answers(bench).isEmpty }
         // What became of it is stored while the answer is on its way.
         try bench.run { bench.agent.remote?.isSettled == true }
         bench.close()
         bench = try self.bench()
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", command)])
+        try bench.order(command)
         try bench.run { !answers(bench).isEmpty }
         #expect(answers(bench).first?["ok"] == .bool(true), "from memory")
         #expect(bench.agent.remote?.commands.ran == 0)
-        bench.close()
     }
 
     @Test func isNotCarriedOutUnlessItsIdIsStored() throws {
         let bench = try bench()
         try directory.makeDirectory("remote.state.new")
-        try bench.send()
-        bench.answer("POST", 200, [("waypost-command", bench.command("c-1"))])
-        try bench.run { !answers(bench).isEmpty }
-        #expect(answers(bench).first?.value(at: ["error", "code"])?.string == "disk")
+        try bench.order(bench.command("c-1"))
+        #expect(try code(bench) == "disk")
         #expect(bench.agent.remote?.commands.ran == 0)
-        bench.close()
     }
 }

@@ -1,12 +1,15 @@
+import ConfigurationTestSupport
 import Delivery
 import EventLoop
 import JSON
+import Live
 import Logging
 import Outbox
 import Positioning
 import Remote
 import Synchronization
 import TestSupport
+import Uplink
 
 @testable import Agent
 @testable import Configuration
@@ -85,7 +88,21 @@ final class RemoteBench {
     /// What the file says from now on.
     func write(_ text: String) { file.set(text + "[outbox]\npath = \"\(directory.path)/outbox.db\"\n") }
 
-    func close() { _ = agent.end() }
+    private var isClosed = false
+
+    /// Before another one with the same files; else it comes with its end.
+    func close() {
+        if !isClosed { _ = agent.end() }
+        isClosed = true
+    }
+
+    deinit { close() }
+
+    /// As the file asks for it of a document and of a command.
+    static func signature(of text: String, key: String) -> String {
+        let bytes = HMACSHA256.authenticate(Array(text.utf8), key: Array(key.utf8))
+        return "sha256=" + String(hexOf: bytes)
+    }
 
     var remote: SettingsFromAfar { agent.remote!.settings }
 
@@ -104,6 +121,18 @@ final class RemoteBench {
         agent.pipeline.handle(.paceRequested(.stationary), at: agent.loop.now)
         agent.endpoints.deliveries[0].flush(at: agent.loop.now)
         try run { self.uplink.isOpen("POST") }
+    }
+
+    /// A batch goes out, and the answer to it brings a command.
+    func order(_ command: String) throws {
+        try send()
+        answer("POST", 200, [("waypost-command", command)])
+    }
+
+    /// The broker passes something on.
+    func hear(_ topic: String, _ text: String, isRetained: Bool = false) {
+        let topic = "waypost/van-7/\(topic)"
+        uplink.hear(.message(MQTTMessage(topic: topic, payload: Array(text.utf8), isRetained: isRetained)))
     }
 
     /// The server is away: attempts fail until `done`. Time goes by meanwhile.

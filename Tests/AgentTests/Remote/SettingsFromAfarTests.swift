@@ -20,13 +20,19 @@ import Uplink
 
     private let rule = #""sampling.rule":"both","tracking.heartbeat":"1m""#
 
-    @Test func anAnswerAnnouncesADocumentAndABatchConfirmsIt() throws {
+    /// Version 17 is in force, and on trial.
+    private func onTrial() throws -> RemoteBench {
         let bench = try RemoteBench(directory)
         try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        return bench
+    }
+
+    @Test func anAnswerAnnouncesADocumentAndABatchConfirmsIt() throws {
+        let bench = try onTrial()
         let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
         #expect(asked.url == "https://fleet.example/van-7/settings")
         #expect(!asked.headers.contains { $0.name == "If-None-Match" })
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
         #expect(bench.value(of: "tracking.heartbeat") == .string("10m"), "clamped")
         #expect(bench.remote.status(withKeys: false, at: bench.agent.loop.now).state == "trial")
         #expect(bench.report()?["state"]?.string == "trial")
@@ -42,7 +48,6 @@ import Uplink
         }
         try bench.run { bench.report()?["state"]?.string == "applied" }
         #expect(bench.remote.trial.inForce?.version == 17)
-        bench.close()
     }
 
     @Test func aRuleThatIsNotSetIsReportedAsItWasDecided() throws {
@@ -52,7 +57,6 @@ import Uplink
         try bench.receive(document(17, #""sampling.min_gap":"2s""#), version: 17)
         try bench.run { bench.report() != nil }
         #expect(bench.report()?.value(at: ["effective", "sampling.rule"])?.string == "either")
-        bench.close()
     }
 
     @Test func nothingForbiddenIsEverInForce() throws {
@@ -63,7 +67,6 @@ import Uplink
         #expect(bench.report()?["state"]?.string == "rejected")
         #expect(bench.report()?.value(at: ["rejected", "endpoint.base_url"])?.string == "not allowed")
         #expect(bench.value(of: "sampling.rule") == .string("either"))
-        bench.close()
     }
 
     @Test func aLowerVersionIsTakenAfterAMistake() throws {
@@ -74,24 +77,18 @@ import Uplink
         try bench.run { bench.value(of: "sampling.rule") == .string("both") }
         let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
         #expect(!asked.headers.contains { $0.name == "If-None-Match" }, "of what was accepted alone")
-        bench.close()
     }
 
     @Test func isTakenBackWithoutContact() throws {
-        let bench = try RemoteBench(directory)
-        try bench.receive(document(17, rule), version: 17)
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        let bench = try onTrial()
         try bench.failAttempts { bench.remote.trial.nextDeadline != nil }
         try bench.pass(.seconds(1801))
         try bench.run { bench.value(of: "sampling.rule") == .string("either") }
         #expect(bench.remote.trial.refusal?.kind == .reverted)
-        bench.close()
     }
 
     @Test func survivesWithoutARoute() throws {
-        let bench = try RemoteBench(directory)
-        try bench.receive(document(17, rule), version: 17)
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        let bench = try onTrial()
         bench.host.route = nil
         bench.agent.linksChanged(at: bench.agent.loop.now)
         let before = bench.agent.endpoints.deliveries[0].attempts
@@ -99,13 +96,10 @@ import Uplink
         try bench.pass(.seconds(40_000))
         #expect(bench.remote.trial.nextDeadline == nil)
         #expect(bench.value(of: "sampling.rule") == .string("both"))
-        bench.close()
     }
 
     @Test func survivesARestartAndNotTwo() throws {
-        var bench = try RemoteBench(directory)
-        try bench.receive(document(17, rule), version: 17)
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        var bench = try onTrial()
         bench.close()
         bench = try RemoteBench(directory)
         #expect(bench.value(of: "sampling.rule") == .string("both"))
@@ -114,28 +108,21 @@ import Uplink
         bench = try RemoteBench(directory)
         #expect(bench.value(of: "sampling.rule") == .string("either"))
         #expect(bench.remote.trial.refusal?.version == 17)
-        bench.close()
     }
 
     @Test func aPersonClearsIt() throws {
-        let bench = try RemoteBench(directory)
-        try bench.receive(document(17, rule), version: 17)
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        let bench = try onTrial()
         bench.remote.clear(at: bench.agent.loop.now)
         try bench.run { bench.value(of: "sampling.rule") == .string("either") }
         #expect(bench.remote.status(withKeys: true, at: bench.agent.loop.now).inForce == nil)
-        bench.close()
     }
 
     @Test func aFileThatNoLongerAllowsItWins() throws {
-        let bench = try RemoteBench(directory)
-        try bench.receive(document(17, rule), version: 17)
-        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        let bench = try onTrial()
         bench.write(RemoteBench.text.replacing("\"sampling\", ", with: ""))
         _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
         #expect(bench.remote.trial.state == .none)
-        #expect(bench.agent.configuration.settings { $0 == "sampling.rule" }.first?.value == .string("either"))
-        bench.close()
+        #expect(bench.value(of: "sampling.rule") == .string("either"))
     }
 
     @Test func needsTheSignatureThatTheFileAsksFor() throws {
@@ -144,18 +131,15 @@ import Uplink
             "allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = ")
         let bench = try RemoteBench(directory, text)
         let signed = document(17, rule)
-        let key = Array("secret".utf8)
-        let digits = HMACSHA256.authenticate(Array(signed.utf8), key: key)
-            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        let headers = [[], [("waypost-signature", "sha256=00")], [("waypost-signature", "sha256=" + digits)]]
-        for (index, headers) in headers.enumerated() {
+        let signature = RemoteBench.signature(of: signed, key: "secret")
+        for (index, signature) in [nil, "sha256=00", signature].enumerated() {
+            let headers = signature.map { [("waypost-signature", $0)] } ?? []
             #expect(bench.value(of: "sampling.rule") == .string("either"))
             #expect(bench.remote.trial.seen == 0, "nothing is remembered of what is not signed")
             // What was announced once is not asked for again at each batch.
             try bench.receive(signed, version: Int64(17 + index), headers: headers)
         }
         try bench.run { bench.value(of: "sampling.rule") == .string("both") }
-        bench.close()
     }
 
     /// The queue has the change, and a server of the profile sees it.
@@ -167,12 +151,9 @@ import Uplink
         }
         try bench.receive(document(17, #""sampling.rule":"both""#), version: 17)
         try bench.run { !records.isEmpty }
-        #expect(!records[0].isPlaced)
-        #expect(
-            records[0].settings
-                == #"{"state":"applied","version":17,"way":"main","before":{"sampling.rule":"either"},"#
-                + #""after":{"sampling.rule":"both"}}"#)
-        bench.close()
+        let change = #""before":{"sampling.rule":"either"},"after":{"sampling.rule":"both"}"#
+        let settings = #"{"state":"applied","version":17,"way":"main",\#(change)}"#
+        #expect(!records[0].isPlaced && records[0].settings == settings)
     }
 
     @Test func credentialsOfTheEndpointStayWithItsServer() throws {
@@ -186,7 +167,6 @@ import Uplink
             try bench.receive(document(17, rule), version: 17)
             let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
             #expect(asked.headers.contains { $0.name == "Authorization" } == isSent)
-            bench.close()
         }
     }
 }

@@ -27,25 +27,22 @@ import Testing
         #expect(verdict(body) == .accepted)
     }
 
-    @Test(arguments: [
-        (#"{"rejected":"all"}"#, Verdict.Unclear.otherForm), (#"{"rejected":{"seq":3}}"#, .otherForm),
+    static let otherForms: [(String, Verdict.Unclear)] = [
+        (#"{"rejected":"all"}"#, .otherForm), (#"{"rejected":{"seq":3}}"#, .otherForm),
         (#"{"rejected":true}"#, .otherForm), (#"{"rejected":[7]}"#, .otherForm), (#"{"rejected":[[3]]}"#, .otherForm),
         (#"{"rejected":[{"seq":3},null]}"#, .otherForm), (#"{"rejected":[{"seq":3,"code":{"id":1}}]}"#, .otherForm),
         ("[]", .otherForm), ("7", .otherForm), (#""ok""#, .otherForm), ("ok", .notJSON), ("<html></html>", .notJSON),
         (#"{"rejected":[{"seq":3}"#, .notJSON), (#"{"rejected":[]}{"rejected":[{"seq":3}]}"#, .notJSON),
         (#"{"rejected":[],"rejected":[{"seq":3}]}"#, .repeatedName),
         (#"{"rejected":[{"seq":3,"seq":4}]}"#, .repeatedName),
-    ])
+        // An error that is about no row of the batch.
+        (#"{"rejected":[{"seq":11}]}"#, .unknownRow), (#"{"rejected":[{"seq":3},{"seq":99}]}"#, .unknownRow),
+        (#"{"rejected":[{}]}"#, .unknownRow), (#"{"rejected":[{"seq":{"a":1}}]}"#, .unknownRow),
+    ]
+
+    @Test(arguments: otherForms)
     func keepsTheBatchWhenTheBodyHasAnotherForm(body: String, why: Verdict.Unclear) {
         #expect(verdict(body) == .retry(.unclear(why), after: nil))
-    }
-
-    @Test(arguments: [
-        #"{"rejected":[{"seq":11}]}"#, #"{"rejected":[{"seq":3},{"seq":99}]}"#, #"{"rejected":[{}]}"#,
-        #"{"rejected":[{"seq":{"a":1}}]}"#,
-    ])
-    func keepsTheBatchWhenAnErrorIsAboutNoRowOfIt(body: String) {
-        #expect(verdict(body) == .retry(.unclear(.unknownRow), after: nil))
     }
 
     /// What is missing may be the entry of any row.
@@ -75,12 +72,14 @@ import Testing
         #expect(verdict(all("busy")) == .retry(.status(200), after: nil))
     }
 
-    @Test(arguments: [
+    static let times: [(String, Bool)] = [
         ("2023-11-14T22:13:23.123Z", true), ("2023-11-14T22:13:23.123000Z", true), ("2023-11-14T22:13:23Z", false),
         ("2023-11-15T00:13:23.123+02:00", true), ("2023-11-14T17:43:23.123-04:30", true), ("2023-11-14", false),
         ("2023-11-14t22:13:23.123z", true), ("2023-11-14T22:13:23.123+2:00", false), ("", false),
         ("2023-13-14T22:13:23.123Z", false), ("2023-11-14T22:13:23.Z", false),
-    ])
+    ]
+
+    @Test(arguments: times)
     func matchesTimesAsInstants(text: String, matches: Bool) {
         let rules = ResponseRules(
             itemErrors: .init(
@@ -99,13 +98,15 @@ import Testing
         }
     }
 
-    @Test(arguments: [
+    static let names: [(String, String)] = [
         ("$id", #""id-3""#), ("seq", "3"), ("$seq:string", #""3""#), ("time_ms", "1700000003123"),
         ("time_s", "1700000003"), ("time_iso_s", #""2023-11-14T22:13:23Z""#),
         ("time_iso_s", #""2023-11-15T00:13:23.9+02:00""#), ("time_ns", "1700000003123000000"),
         ("$time_s_float", "1700000003.123"), ("time_s_float", "1.700000003123e9"),
         ("time_ms:string", #""1700000003123""#), ("time_s_float:int", "1700000003"),
-    ])
+    ]
+
+    @Test(arguments: names)
     func knowsRowsByManyNames(reference: String, value: String) {
         let verdict = verdict(#"{"errors":[{"k":\#(value),"code":"x"}]}"#, rules(.fields(["k": reference])))
         #expect(verdict == .partlyAccepted(.init(refused: [3: "x"])))
@@ -113,26 +114,25 @@ import Testing
 
     @Test func countsEntriesByTheirPlace() {
         func body(_ entries: [String], others: Int = 0) -> String {
-            #"{"errors":[\#((entries + Array(repeating: "{}", count: others)).joined(separator: ","))]}"#
+            let all: [String] = entries + [String](repeating: "{}", count: others)
+            return #"{"errors":[\#(all.joined(separator: ","))]}"#
         }
+        func unclear(_ why: Verdict.Unclear) -> Verdict { .retry(.unclear(why), after: nil) }
         let some = [#"{"code":null}"#, #"{"code":2}"#, #"{"offset":1}"#, #"{"code":50}"#]
-        #expect(
-            verdict(body(some, others: 6), rules(.index)) == .partlyAccepted(.init(refused: [4: "50"], again: [2])))
-        #expect(verdict(body([], others: 10), rules(.index)) == .accepted)
-        // A list of another length: whose entry is missing, or too much, is not known.
-        for others in [1, 9, 11] {
-            #expect(
-                verdict(body([], others: others), rules(.index)) == .retry(.unclear(.incompleteList), after: nil))
-        }
-        #expect(verdict(body(some), rules(.index)) == .retry(.unclear(.incompleteList), after: nil))
-        #expect(
-            verdict(body([#"{"code":{"a":1}}"#], others: 9), rules(.index)) == .retry(.unclear(.otherForm), after: nil))
-        #expect(verdict(body(["null"], others: 9), rules(.index)) == .retry(.unclear(.otherForm), after: nil))
-        #expect(verdict(body([]), rules(.index)) == .accepted)
         var always = rules(.index)
         always.itemErrors?.always = true
-        #expect(verdict(body([]), always) == .retry(.unclear(.incompleteList), after: nil))
-        #expect(verdict("", always) == .retry(.unclear(.noList), after: nil))
+        let rows: [(String, ResponseRules, Verdict)] = [
+            (body(some, others: 6), rules(.index), .partlyAccepted(.init(refused: [4: "50"], again: [2]))),
+            (body([], others: 10), rules(.index), .accepted), (body([]), rules(.index), .accepted),
+            // A list of another length: whose entry is missing, or too much, is not known.
+            (body([], others: 1), rules(.index), unclear(.incompleteList)),
+            (body([], others: 9), rules(.index), unclear(.incompleteList)),
+            (body([], others: 11), rules(.index), unclear(.incompleteList)),
+            (body(some), rules(.index), unclear(.incompleteList)), (body([]), always, unclear(.incompleteList)),
+            (body([#"{"code":{"a":1}}"#], others: 9), rules(.index), unclear(.otherForm)),
+            (body(["null"], others: 9), rules(.index), unclear(.otherForm)), ("", always, unclear(.noList)),
+        ]
+        for (body, rules, expected) in rows { #expect(verdict(body, rules) == expected, "\(body)") }
     }
 
     /// 692 of 693 rows are busy: 71 kB say so.

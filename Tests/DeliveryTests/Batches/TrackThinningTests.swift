@@ -48,11 +48,13 @@ import Testing
         #expect(kept.first == 0 && kept.last == points.count - 1)
         #expect(removed.allSatisfy { !points[$0].isFixed })
         #expect(removed.count > 200)
+        var worst = 0.0
         for (from, to) in zip(kept, kept.dropFirst()) {
             for index in from + 1..<max(to, from + 1) {
-                #expect(error(of: points[index], points[from], points[to]) <= tolerance * 1.001, "seed \(seed)")
+                worst = max(worst, error(of: points[index], points[from], points[to]))
             }
         }
+        #expect(worst <= tolerance * 1.001, "seed \(seed)")
     }
 
     /// What the passes allow adds up to twice, four times, eight times the bound.
@@ -60,10 +62,10 @@ import Testing
         var total = 5.0
         for level in 1...6 {
             total += TrackThinning.tolerance(level: level, bound: 5)
-            #expect(total == 5 * Double(1 << level))
+            let expected: Double = 5 * Double(1 << level)
+            #expect(total == expected)
         }
-        #expect(!TrackThinning.isCoarsest(level: 6, bound: 5))
-        #expect(TrackThinning.isCoarsest(level: 7, bound: 5))
+        #expect(!TrackThinning.isCoarsest(level: 6, bound: 5) && TrackThinning.isCoarsest(level: 7, bound: 5))
         #expect(TrackThinning.tolerance(level: .max, bound: .infinity) == 250)
         #expect(TrackThinning.tolerance(level: 0, bound: .nan) == 250)
     }

@@ -67,26 +67,27 @@ import Testing
         #expect(RequestRenderer(try Sample.settings(["record": "$lat"]), in: Sample.context).connectRequest() == nil)
     }
 
-    @Test(
-        arguments: [
-            ("mqtt.topic", ["mqtt": [:], "record": "$lat"]),
-            ("mqtt.topic", ["mqtt": ["topic": "fleet/#"], "record": "$lat"]),
-            ("mqtt.topic", ["mqtt": ["topic": "fleet/${agent_version}"], "record": "$lat"]),
-            ("mqtt.topic", ["mqtt": ["topic": "fleet/${lat}", "records": 9], "record": "$lat"]),
-            ("mqtt.topic", ["mqtt": ["topic": "fleet/${battery_pct}"], "record": "$lat"]),
-            ("mqtt.qos", ["mqtt": ["topic": "t", "qos": 2], "record": "$lat"]),
-            ("mqtt.rows", ["mqtt": ["topic": "t", "rows": 2], "record": "$lat"]),
-            ("mqtt.will.payload", ["mqtt": ["topic": "t", "will": ["topic": "w"]], "record": "$lat"]),
-            (
-                "mqtt.will.topic",
-                ["mqtt": ["topic": "t", "will": ["topic": "w/${lat}", "payload": "x"]], "record": "$lat"]
-            ),
-            ("mqtt.birth", ["mqtt": ["topic": "t", "birth": ["topic": "w", "payload": "x"]], "record": "$lat"]),
-            ("url", ["mqtt": ["topic": "t"], "record": "$lat", "url": "${base_url}/x"]),
-            ("encoding", ["mqtt": ["topic": "t"], "record": ["a": "$lat"], "encoding": "form"]),
-            ("on.geofence.url", ["mqtt": ["topic": "t"], "record": "$lat", "on": ["geofence": ["url": "x"]]]),
-            ("on.geofence.topic", ["record": "$lat", "on": ["geofence": ["topic": "x"]]]),
-        ] as [(String, Tree)])
+    static let mistakes: [(String, Tree)] = [
+        ("mqtt.topic", ["mqtt": [:], "record": "$lat"]),
+        ("mqtt.topic", ["mqtt": ["topic": "fleet/#"], "record": "$lat"]),
+        ("mqtt.topic", ["mqtt": ["topic": "fleet/${agent_version}"], "record": "$lat"]),
+        ("mqtt.topic", ["mqtt": ["topic": "fleet/${lat}", "records": 9], "record": "$lat"]),
+        ("mqtt.topic", ["mqtt": ["topic": "fleet/${battery_pct}"], "record": "$lat"]),
+        ("mqtt.qos", ["mqtt": ["topic": "t", "qos": 2], "record": "$lat"]),
+        ("mqtt.rows", ["mqtt": ["topic": "t", "rows": 2], "record": "$lat"]),
+        ("mqtt.will.payload", ["mqtt": ["topic": "t", "will": ["topic": "w"]], "record": "$lat"]),
+        (
+            "mqtt.will.topic",
+            ["mqtt": ["topic": "t", "will": ["topic": "w/${lat}", "payload": "x"]], "record": "$lat"]
+        ),
+        ("mqtt.birth", ["mqtt": ["topic": "t", "birth": ["topic": "w", "payload": "x"]], "record": "$lat"]),
+        ("url", ["mqtt": ["topic": "t"], "record": "$lat", "url": "${base_url}/x"]),
+        ("encoding", ["mqtt": ["topic": "t"], "record": ["a": "$lat"], "encoding": "form"]),
+        ("on.geofence.url", ["mqtt": ["topic": "t"], "record": "$lat", "on": ["geofence": ["url": "x"]]]),
+        ("on.geofence.topic", ["record": "$lat", "on": ["geofence": ["topic": "x"]]]),
+    ]
+
+    @Test(arguments: mistakes)
     func aMistakeIsFoundBeforeAnythingIsSent(_ path: String, _ tree: Tree) {
         #expect(Sample.problems(tree).map(\.keyPath) == [path])
     }

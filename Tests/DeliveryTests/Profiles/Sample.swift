@@ -60,8 +60,7 @@ enum Sample {
 
     static func batch(_ rows: [QueuedLocation], sentMs: Int64? = 1_700_000_020_500) -> Batch {
         let (first, last) = (rows.first?.seq ?? 0, rows.last?.seq ?? 0)
-        return Batch(
-            endpoint: "main", id: "7f3a91c2-main-\(first)-\(last)", rows: rows, sentMs: sentMs, outbox: outbox)
+        return Batch(endpoint: "main", id: "7f3a91c2-main-\(first)-\(last)", rows: rows, sentMs: sentMs, outbox: outbox)
     }
 
     static func settings(_ profile: Profile) -> EndpointSettings {

@@ -5,8 +5,6 @@ import Testing
 
 /// An answer acts on the attempt that it is to, or on nothing.
 @Suite struct AttemptTests {
-    private func at(_ seconds: Double) -> EventTime { DeliveryScheduleTests.at(seconds) }
-
     private func schedule(_ batches: [DeliverySchedule.InFlight] = [.init(id: "a", rows: 10)]) -> DeliverySchedule {
         DeliverySchedule(settings: DeliveryScheduleTests.settings(), waiting: 3, inFlight: batches, at: at(0))
     }
@@ -47,18 +45,9 @@ import Testing
         #expect(attempt != old)
         let before = (schedule.inFlight, schedule.waiting, schedule.state, schedule.restsUntil)
         late.answer(&schedule, old, at: at(3))
-        #expect(schedule.attempt == attempt)
-        #expect(schedule.strayAnswers == 1)
+        #expect(schedule.attempt == attempt && schedule.strayAnswers == 1)
         #expect(before == (schedule.inFlight, schedule.waiting, schedule.state, schedule.restsUntil))
         #expect(schedule.next(at: at(4)) == .wait(until: nil))
-    }
-
-    @Test func aSecondAnswerIsNone() {
-        var schedule = schedule([.init(id: "a", rows: 10), .init(id: "b", rows: 5)])
-        let attempt = schedule.attemptStarted("a", at: at(0))
-        #expect(schedule.attemptFinished(attempt, .accepted, jitter: 0, at: at(1))?.count == 1)
-        #expect(schedule.attemptFinished(attempt, .accepted, jitter: 0, at: at(1)) == nil)
-        #expect(schedule.inFlight == 5 && schedule.strayAnswers == 1)
     }
 
     @Test func theSameBatchTwiceIsTwoAttempts() {
@@ -67,8 +56,7 @@ import Testing
         _ = schedule.attemptFinished(first, .retry(.status(503), after: nil), jitter: 0, at: at(1))
         let second = schedule.attemptStarted("a", at: at(2))
         #expect(first.purpose == second.purpose && first.number < second.number && first.endpoint == "main")
-        #expect(schedule.attemptFinished(first, .accepted, jitter: 0, at: at(3)) == nil)
-        #expect(schedule.inFlight == 10)
+        #expect(schedule.attemptFinished(first, .accepted, jitter: 0, at: at(3)) == nil && schedule.inFlight == 10)
     }
 
     @Test func aListThatIsNotWaitedForIsAskedForAgain() {
@@ -93,14 +81,16 @@ import Testing
         #expect(schedule.next(at: at(1)) == .wait(until: nil))
     }
 
-    /// The queue may dissolve the batch of an endpoint that is not required while it is on its way.
-    @Test(arguments: [
-        (Verdict.accepted, EndpointState.active, 0), (.split(status: 400), .active, 1),
+    static let answers: [(Verdict, EndpointState, Int)] = [
+        (.accepted, .active, 0), (.split(status: 400), .active, 1),
         (.tooLarge(status: 413, after: nil), .active, 1), (.retry(.status(503), after: nil), .active, 1),
         (.partlyAccepted(.init(refused: [1: "bad"])), .active, 0),
         (.goneStop(status: 410), .stopped(reason: "gone"), 1),
         (.misconfigured(status: 405), .paused(reason: "configuration (status 405)"), 1),
-    ])
+    ]
+
+    /// The queue may dissolve the batch of an endpoint that is not required while it is on its way.
+    @Test(arguments: AttemptTests.answers)
     func anAnswerToADissolvedBatchSaysHowTheServerIs(verdict: Verdict, state: EndpointState, failures: Int) {
         var schedule = schedule()
         let attempt = schedule.attemptStarted("a", at: at(0))
@@ -113,14 +103,12 @@ import Testing
 
     @Test func otherCredentialsMayBeRenewedAtOnce() {
         var schedule = schedule()
-        schedule.sends("a", at: at(0))
-        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: at(1))
+        schedule.tries("a", .authStop(status: 401), at: at(1))
         schedule.startsRefresh(at: at(1))
         #expect(schedule.abandonAttempt()?.purpose == .refresh)
         schedule.credentialsReplaced()
         #expect(schedule.next(at: at(2)) == .send(batch: "a"))
-        schedule.sends("a", at: at(2))
-        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: at(3))
+        schedule.tries("a", .authStop(status: 401), at: at(3))
         #expect(schedule.state == .active && schedule.next(at: at(3)) == .refreshCredentials)
     }
 

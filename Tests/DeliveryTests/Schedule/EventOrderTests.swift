@@ -4,7 +4,7 @@ import Testing
 
 /// The schedule under any order of what happens to it.
 @Suite struct EventOrderTests {
-    @Test(.bug(id: 11), arguments: 1...150)
+    @Test(.bug(id: 11), arguments: 1...80)
     func keepsItsWordUnderAnyOrderOfEvents(seed: Int) {
         var world = EventWorld(seed: seed)
         for _ in 0..<1500 where world.breaches.isEmpty {
@@ -19,8 +19,7 @@ import Testing
         #expect(world.waiting.isEmpty && world.batches.isEmpty, "seed \(seed): \(world.schedule.state)")
         #expect(world.schedule.waiting + world.schedule.inFlight == 0, "seed \(seed)")
         let known = world.stored.union(world.quarantined).union(world.dropped)
-        let missing = (1...max(1, world.recorded)).filter { !known.contains($0) }
-        #expect(missing.isEmpty, "seed \(seed)")
+        #expect(known.isSuperset(of: 1...max(1, world.recorded)), "seed \(seed)")
         #expect(world.refused.isSuperset(of: world.quarantined), "seed \(seed)")
     }
 
@@ -80,9 +79,9 @@ import Testing
     @Test func triesEverything() {
         var counts: [String: Int] = [:]
         var states: Set<String> = []
-        for seed in 1...40 {
+        for seed in 1...20 {
             var world = EventWorld(seed: seed)
-            for _ in 0..<1500 {
+            for _ in 0..<1000 {
                 happen(&world)
                 world.step()
                 states.insert(world.schedule.state.word)
@@ -91,9 +90,8 @@ import Testing
             counts["stray", default: 0] += world.schedule.strayAnswers
             counts["bisect", default: 0] += world.schedule.bisects
         }
-        for word in ["batch", "preview", "refresh", "bind", "stray", "spare", "bisect"] {
-            #expect(counts[word, default: 0] > 10, "\(word): \(counts)")
-        }
+        let words = ["batch", "preview", "refresh", "bind", "stray", "spare", "bisect"]
+        #expect(words.allSatisfy { counts[$0, default: 0] > 10 }, "\(counts)")
         #expect(states.isSuperset(of: ["active", "paused", "stopped", "taken"]))
     }
 }

@@ -170,8 +170,7 @@ struct EventWorld {
         case 8: return [.goneStop(status: 410), .goneStop(status: 404), .collision].randomElement(using: &generator)!
         case 9: return .misconfigured(status: 405)
         case 10 where rows.count > 2:
-            return .partlyAccepted(
-                .init(refused: [Int64(rows[0]): "x"], again: [Int64(rows[1])], after: after))
+            return .partlyAccepted(.init(refused: [Int64(rows[0]): "x"], again: [Int64(rows[1])], after: after))
         case 11: return .retry(.redirected(status: 302, host: nil), after: after)
         case 12: return .encodingRefused()
         default: return .accepted
@@ -301,21 +300,11 @@ extension EventWorld {
 
     private mutating func settle(_ settled: DeliverySchedule.Settled) {
         guard let place = batches.firstIndex(where: { $0.id == settled.batch }) else { return }
-        let (rows, route) = (batches[place].rows, batches[place].route)
-        batches.remove(at: place)
-        var parts: [[Int]] = []
-        var gone: [Int] = []
-        switch settled.how {
-        case .accepted: gone = rows
-        case .split: parts = [Array(rows.prefix((rows.count + 1) / 2)), Array(rows.dropFirst((rows.count + 1) / 2))]
-        case .refused: quarantined += rows
-        case .partly(let items):
-            quarantined += rows.filter { items.refused[Int64($0)] != nil }
-            parts = [rows.filter { items.again.contains(Int64($0)) }]
-            gone = rows.filter { items.refused[Int64($0)] == nil && !items.again.contains(Int64($0)) }
-        }
+        let batch = batches.remove(at: place)
+        let (gone, refused, parts) = settled.divide(batch.rows)
+        quarantined += refused
         for row in gone where !stored.contains(row) { breach("row \(row) left, and the server never had it") }
-        batches.insert(contentsOf: parts.filter { !$0.isEmpty }.map { batch($0, route: route) }, at: place)
+        batches.insert(contentsOf: parts.map { self.batch($0, route: batch.route) }, at: place)
     }
 
     mutating func record(_ count: Int) {

@@ -7,8 +7,6 @@ import Testing
 @Suite struct FleetSpreadTests {
     private let unavailable = Verdict.retry(.status(503), after: nil)
 
-    private func at(_ seconds: Double) -> EventTime { DeliveryScheduleTests.at(seconds) }
-
     private func schedule(share: Double, window: Duration = .seconds(60), minBatch: Int = 1) -> DeliverySchedule {
         var settings = DeliveryScheduleTests.settings(minBatch: minBatch)
         settings.batchWindow = window
@@ -17,10 +15,8 @@ import Testing
 
     /// A batch of all that waits is formed, sent and accepted.
     private func deliver(_ schedule: inout DeliverySchedule, at now: EventTime) {
-        let number = schedule.formRequested(at: now)
-        schedule.batchesFormed([.init(id: "b", rows: schedule.waiting)], of: number, left: 0, at: now)
-        let attempt = schedule.attemptStarted("b", at: now)
-        _ = schedule.attemptFinished(attempt, .accepted, jitter: 0, at: now)
+        schedule.forms([.init(id: "b", rows: schedule.waiting)], left: 0, at: now)
+        schedule.tries("b", .accepted, at: now)
     }
 
     @Test func theShareIsOfTheQueueAndTheEndpoint() {
@@ -110,10 +106,8 @@ import Testing
         schedule.rowsRecorded(90, at: at(0))
         schedule.sharedFlushRequested(at: at(0))
         schedule.rowsRecorded(50, at: at(1))
-        let number = schedule.formRequested(at: at(1))
-        schedule.batchesFormed([.init(id: "a", rows: 100)], of: number, left: 40, at: at(1))
-        let attempt = schedule.attemptStarted("a", at: at(1))
-        _ = schedule.attemptFinished(attempt, .accepted, jitter: 0, at: at(1))
+        schedule.forms([.init(id: "a", rows: 100)], left: 40, at: at(1))
+        schedule.tries("a", .accepted, at: at(1))
         #expect(schedule.next(at: at(2)) == .wait(until: at(30)))
         #expect(schedule.next(at: at(30)) == .form(limit: 100))
     }
@@ -128,12 +122,10 @@ import Testing
     @Test func aServerThatIsDownIsNotAskedMoreOftenThanOneThatWorks() {
         var schedule = schedule(share: 0)
         schedule.rowsRecorded(1, at: at(0))
-        let number = schedule.formRequested(at: at(60))
-        schedule.batchesFormed([.init(id: "a", rows: 1)], of: number, left: 0, at: at(60))
+        schedule.forms([.init(id: "a", rows: 1)], left: 0, at: at(60))
         for (failure, wait) in [1.5, 30.5, 60.5].enumerated() {
             let now = at(60 + Double(failure) * 100)
-            let attempt = schedule.attemptStarted("a", at: now)
-            _ = schedule.attemptFinished(attempt, unavailable, jitter: 0.5, at: now)
+            schedule.tries("a", unavailable, jitter: 0.5, at: now)
             #expect(schedule.next(at: now) == .wait(until: now + .milliseconds(Int(wait * 1000))))
         }
         // Our own link is back.
@@ -145,33 +137,25 @@ import Testing
         var schedule = DeliverySchedule(
             settings: DeliveryScheduleTests.settings(), inFlight: [.init(id: "a", rows: 1)], routes: 2, at: at(0))
         for wait in [1.5, 2.5, 4.5] {
-            let attempt = schedule.attemptStarted("a", at: at(0))
-            _ = schedule.attemptFinished(
-                attempt, .retry(.transport(.connect("")), after: nil), jitter: 0.5, at: at(0))
+            schedule.tries("a", .retry(.transport(.connect("")), after: nil), jitter: 0.5, at: at(0))
             #expect(schedule.nextAttemptAt == at(wait))
         }
     }
 }
 
 @Suite struct ReconnectDelayTests {
-    @Test func afterAServerClosedItTheFleetComesBackOverAMinute() {
-        var delay = ReconnectDelay()
+    @Test(arguments: [(60, 0, 60), (60, 0.75, 15), (20, 0.5, 10)] as [(Int, Double, Int)])
+    func afterAServerClosedItTheFleetComesBackOverAMinuteOrWhatIsAsked(spread: Int, jitter: Double, wait: Int) {
+        var delay = ReconnectDelay(spread: .seconds(spread))
         delay.connected()
-        var copy = delay
-        #expect(delay.lost(jitter: 0) == .seconds(60))
-        #expect(copy.lost(jitter: 0.75) == .seconds(15))
-    }
-
-    @Test func whereSomebodyWatchesOver20Seconds() {
-        var delay = ReconnectDelay(spread: .seconds(20))
-        delay.connected()
-        #expect(delay.lost(jitter: 0.5) == .seconds(10))
+        #expect(delay.lost(jitter: jitter) == .seconds(wait))
     }
 
     @Test func furtherFailuresWaitLongerUpToTheCap() {
         var delay = ReconnectDelay()
         delay.connected()
-        #expect((0..<5).map { _ in delay.lost(jitter: 0) } == [60, 120, 240, 300, 300].map { .seconds($0) })
+        let waits: [Duration] = (0..<5).map { _ in delay.lost(jitter: 0) }
+        #expect(waits == [.seconds(60), .seconds(120), .seconds(240), .seconds(300), .seconds(300)])
         delay.connected()
         #expect(delay.lost(jitter: 0) == .seconds(60))
     }
@@ -187,7 +171,7 @@ import Testing
     @Test func neverLeavesItsBounds() {
         for cap in [Duration.zero, .seconds(7), .seconds(Int64.max)] {
             var delay = ReconnectDelay(spread: cap, backoff: Backoff(base: cap, cap: cap))
-            for jitter in [0, 0.5, 0.999_999_999_999_9, 1, -1, .nan, .infinity] {
+            for jitter in [0, 0.5, 0.999_999_999_999_9, 1, -1, .nan, .infinity] as [Double] {
                 let wait = delay.lost(jitter: jitter)
                 #expect(wait > .zero && wait.nanoseconds <= max(1, cap.nanoseconds))
             }

@@ -26,7 +26,8 @@ struct ModelDelivery {
     var pending: [DeliverySchedule.Settled] = []
     var recorded = 0
     /// What the server has, in the order of first arrival.
-    var received: [Int] = []
+    private(set) var received: [Int] = []
+    private var has: Set<Int> = []
     var quarantine: [Int] = []
     /// Rows that the server refused when they came alone.
     var refusedAlone: Set<Int> = []
@@ -104,22 +105,13 @@ struct ModelDelivery {
 
     private mutating func settle(_ settled: DeliverySchedule.Settled) {
         guard let place = disk.batches.firstIndex(where: { $0.id == settled.batch }) else { return }
-        let rows = disk.batches.remove(at: place).rows
-        var parts: [[Int]] = []
-        switch settled.how {
-        case .accepted: leave(rows)
-        case .split: parts = [Array(rows.prefix((rows.count + 1) / 2)), Array(rows.dropFirst((rows.count + 1) / 2))]
-        case .refused: quarantine += rows
-        case .partly(let items):
-            quarantine += rows.filter { items.refused[Int64($0)] != nil }
-            parts = [rows.filter { items.again.contains(Int64($0)) }]
-            leave(rows.filter { items.refused[Int64($0)] == nil && !items.again.contains(Int64($0)) })
-        }
-        let formed = parts.filter { !$0.isEmpty }.map { ("\($0[0])-\($0[$0.count - 1])", $0) }
-        disk.batches.insert(contentsOf: formed.map { (id: $0.0, rows: $0.1) }, at: place)
+        let (gone, refused, parts) = settled.divide(disk.batches.remove(at: place).rows)
+        leave(gone)
+        quarantine += refused
+        disk.batches.insert(contentsOf: parts.map { (id: "\($0[0])-\($0[$0.count - 1])", rows: $0) }, at: place)
     }
 
-    private mutating func leave(_ rows: [Int]) { lost += rows.filter { !received.contains($0) } }
+    private mutating func leave(_ rows: [Int]) { lost += rows.filter { !has.contains($0) } }
 
     private mutating func send(_ id: String, crashes: Bool) {
         schedule.sends(id, at: now)
@@ -147,7 +139,9 @@ struct ModelDelivery {
         pending += schedule.attemptFinished(verdict, jitter: jitter, at: now)
     }
 
-    private mutating func store(_ rows: [Int]) { received += rows.filter { !received.contains($0) } }
+    private mutating func store(_ rows: [Int]) {
+        for row in rows where has.insert(row).inserted { received.append(row) }
+    }
 
     /// Lets it run until nothing waits, or no longer than this many steps.
     mutating func drain(steps: Int = 20_000) {

@@ -9,8 +9,6 @@ import Testing
             baseURL: "https://fleet.example", device: "van", batchSize: size, batchWindow: .seconds(window))
     }
 
-    private func at(_ seconds: Int64) -> EventTime { EventTime.zero + .seconds(seconds) }
-
     @Test func aSmallerBatchIsDueAtOnce() {
         var schedule = DeliverySchedule(settings: settings(100), at: at(0))
         schedule.rowsRecorded(5, at: at(1))
@@ -39,14 +37,12 @@ import Testing
     }
 
     /// delivery.md 9 and 10: until the configuration is read again.
-    @Test func whatWasLearntOfTheServerCountsUntilAReload() throws {
+    @Test func whatWasLearntOfTheServerCountsUntilAReload() {
         var schedule = DeliverySchedule(settings: settings(100), inFlight: [.init(id: "a", rows: 100)], at: at(0))
-        _ = schedule.attemptStarted("a", at: at(0))
         schedule.compressionUsed(true)
-        _ = schedule.attemptFinished(.encodingRefused(), jitter: 0, at: at(1))
+        schedule.tries("a", .encodingRefused(), at: at(1))
         #expect(!schedule.gzip)
-        _ = schedule.attemptStarted("a", at: at(1))
-        _ = schedule.attemptFinished(.tooLarge(status: 413, after: nil), jitter: 0, at: at(2))
+        schedule.tries("a", .tooLarge(status: 413, after: nil), at: at(2))
         #expect(schedule.limit == 50)
         schedule.reloaded(settings(100), at: at(3))
         #expect(schedule.gzip && schedule.limit == 100)
@@ -55,11 +51,8 @@ import Testing
     /// What the server asked for stays.
     @Test(arguments: [nil, 600]) func aReloadEndsTheOwnBackOff(asked: Int64?) {
         var schedule = DeliverySchedule(settings: settings(100), inFlight: [.init(id: "a", rows: 3)], at: at(0))
-        for second in stride(from: Int64(0), through: 9000, by: 3000) {
-            _ = schedule.attemptStarted("a", at: at(second))
-            _ = schedule.attemptFinished(
-                .retry(.status(503), after: asked.map { .seconds($0) }), jitter: 0.9, at: at(second + 1))
-        }
+        let failed = Verdict.retry(.status(503), after: asked.map { Duration.seconds($0) })
+        for second in [1, 3001, 6001, 9001] as [Double] { schedule.tries("a", failed, jitter: 0.9, at: at(second)) }
         let waits = schedule.next(at: at(9002))
         #expect(waits != .send(batch: "a"))
         schedule.reloaded(settings(100), at: at(9002))

@@ -5,8 +5,6 @@ import Testing
 
 /// What a server asks for holds, whatever becomes due meanwhile and whoever is in a hurry.
 @Suite struct RetryAfterHoldsTests {
-    private func at(_ seconds: Double) -> EventTime { DeliveryScheduleTests.at(seconds) }
-
     private let asked = Duration.seconds(3000)
 
     /// Ways in which a server asks; each ends at 10 s.
@@ -21,10 +19,7 @@ import Testing
         var schedule = DeliverySchedule(
             settings: settings, waiting: 100, inFlight: [.init(id: "a", rows: 10)], at: at(0))
         let busy = Verdict.retry(.status(503), after: asked)
-        func tries(_ verdict: Verdict) {
-            schedule.sends("a", at: at(9))
-            _ = schedule.attemptFinished(verdict, jitter: 0, at: at(10))
-        }
+        func tries(_ verdict: Verdict) { schedule.tries("a", verdict, at: at(10)) }
         switch asking {
         case .unavailable: tries(busy)
         case .whilePaused:
@@ -39,7 +34,7 @@ import Testing
             tries(.partlyAccepted(.init(again: [3], needsCredential: true, after: asked)))
         case .preview:
             _ = schedule.previewStarted(99, at: at(9))
-            schedule.previewFinished(busy, jitter: 0, at: at(10))
+            schedule.previewFinished(busy, at: at(10))
         case .bind:
             schedule.bindRequested()
             _ = schedule.bindStarted(at: at(9))
@@ -83,11 +78,10 @@ import Testing
             for _ in 0..<3 {
                 switch schedule.next(at: now) {
                 case .form, .reform:
-                    schedule.formRequested(at: now)
-                    schedule.batchesFormed([.init(id: "a", rows: 10)], at: now)
+                    schedule.forms([.init(id: "a", rows: 10)], at: now)
                 case .refreshCredentials:
                     schedule.startsRefresh(at: now)
-                    schedule.credentialsRefreshed(isNew: hurry != .pause, jitter: 0, at: now)
+                    schedule.credentialsRefreshed(isNew: hurry != .pause, at: now)
                 case .wait: break
                 case .send, .preview, .bind: Issue.record("\(schedule.next(at: now)) at \(second) s")
                 }
@@ -104,21 +98,16 @@ import Testing
     @Test func itIsTheWishOfOneServerOnly() {
         var schedule = DeliverySchedule(
             settings: DeliveryScheduleTests.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, at: at(0))
-        schedule.sends("a", at: at(0))
-        _ = schedule.attemptFinished(.retry(.status(503), after: .seconds(50)), jitter: 0, at: at(0))
+        schedule.tries("a", .retry(.status(503), after: .seconds(50)), at: at(0))
         for failure in 0..<5 {
             #expect(schedule.route == 0)
-            schedule.sends("a", at: at(50 + Double(failure)))
-            _ = schedule.attemptFinished(
-                .retry(.transport(.connect("")), after: nil), jitter: 0, at: at(50 + Double(failure)))
+            schedule.tries("a", .retry(.transport(.connect("")), after: nil), at: at(50 + Double(failure)))
         }
         #expect(schedule.route == 1 && schedule.next(at: at(54)) == .reform(limit: 100))
-        schedule.formRequested(at: at(54))
-        schedule.batchesFormed([.init(id: "s", rows: 4, route: 1)], at: at(54))
+        schedule.forms([.init(id: "s", rows: 4, route: 1)], at: at(54))
         // The one that stands in wants to be left alone for an hour; the endpoint itself does not.
-        schedule.sends("s", at: at(54))
         let some = Verdict.partlyAccepted(.init(refused: [1: "bad"], after: .seconds(3600)))
-        _ = schedule.attemptFinished(some, jitter: 0, at: at(55))
+        schedule.tries("s", some, at: at(55))
         schedule.rowsRecorded(200, at: at(56))
         #expect(schedule.next(at: at(500)) == .wait(until: at(864)))
         #expect(schedule.next(at: at(1000)) == .form(limit: 100))

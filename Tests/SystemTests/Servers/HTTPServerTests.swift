@@ -30,6 +30,8 @@ import Testing
                 headers: ["Date: Fri, 31 Dec 1999 23:59:59 GMT", "Retry-After: Saturday, 01-Jan-00 00:00:02 GMT"]),
             .status(200), .status(503), .status(200))
         let bench = try ServerRig(server, plain)
+        // Each 429 makes it longer.
+        try bench.rig.reconfigure("batch_window = \"1s\"", to: "batch_window = \"100ms\"")
         try bench.runToEnd()
         expectAll(server, of: bench)
         let waits: [(index: Int, range: ClosedRange<Double>)] = [

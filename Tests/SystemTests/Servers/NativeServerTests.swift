@@ -101,22 +101,4 @@ import Testing
         #expect(said.contains("but the body is not JSON"), "\(said)")
         #expect(try bench.quarantine().isEmpty)
     }
-
-    @Test func oneThatWantsItsOwnWordIsWaitedFor() throws {
-        let server = try ImitatedServer(
-            answering: .status(200, "logged in as guest"), .status(200, #"{"result":"no"}"#),
-            .status(200, #"{"result":"ok"}"#))
-        let bench = try ServerRig(
-            server, plain + "profile = \"sure\"\n",
-            more: """
-                [profile.sure]
-                extends = "waypost"
-                response = { ok_json = { path = "result", in = ["ok"] } }
-                """)
-        try bench.runToEnd()
-        let bodies = server.exchanges.map(\.request.body)
-        #expect(bodies[0] == bodies[1] && bodies[1] == bodies[2])
-        #expect(stored(server) { _ in true }.count == bench.times.count)
-        #expect(server.exchanges.count == (bench.times.count + 9) / 10 + 2)
-    }
 }

@@ -6,7 +6,7 @@ final class ServerRig {
     let rig: Rig
     private(set) var daemon: RunningProgram?
     /// Times of the locations that the drive gives, Unix milliseconds.
-    private(set) var times: [Int] = []
+    let times: [Int]
 
     /// - Parameters:
     ///   - endpoint: keys of the endpoint `main`.
@@ -19,16 +19,22 @@ final class ServerRig {
     ) throws {
         rig = try Rig()
         let log = rig.path("drive.nmea")
-        try Self.drive(seconds: 60).write(toFile: log, atomically: true, encoding: .utf8)
-        times = try rig.replayed(log).map(\.timeMs)
-        let second = other.map {
-            "[[endpoint]]\nname = \"other\"\nbatch_window = \"1s\"\ncompress = \"none\"\nbase_url = \"http://127.0.0.1:\($0.port)\"\n"
+        try Self.drive.write(toFile: log, atomically: true, encoding: .utf8)
+        times = try Self.known.get()
+        var more = more
+        if let other {
+            more = """
+                [[endpoint]]
+                name = "other"
+                batch_window = "1s"
+                compress = "none"
+                base_url = "http://127.0.0.1:\(other.port)"
+                \(more)
+                """
         }
         try rig.configure(
-            source: "kind = \"file\"\npath = \"\(log)\"\nplayback = \"max\"\nfollow = \(follows)",
-            outbox: "commit_window = \"50ms\"",
-            server: server.port, endpoint: "name = \"main\"\nbatch_window = \"1s\"\n" + endpoint,
-            more: (second ?? "") + more)
+            source: Rig.log(log, follow: follows), outbox: "commit_window = \"50ms\"", server: server.port,
+            endpoint: "name = \"main\"\nbatch_window = \"1s\"\n\(endpoint)", more: more)
     }
 
     func start(environment: [String: String] = [:]) throws {
@@ -65,8 +71,8 @@ final class ServerRig {
     }
 
     func order(_ words: String...) throws {
-        let program = try rig.waypost(words + ["--socket", rig.path("control.sock")])
-        guard try program.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: program.text) }
+        let (status, text) = try rig.command(words.joined(separator: " "))
+        guard status == 0 else { throw RunningProgram.Unfinished(text: text) }
     }
 
     /// A file that only this user reads.
@@ -77,18 +83,29 @@ final class ServerRig {
         return path
     }
 
-    /// North at 20 m/s, one fix a second.
-    private static func drive(seconds: Int) -> String {
-        (0..<seconds).map { second in
-            let clock = String(format: "%02d%02d%02d.00", 10, second / 60, second % 60)
-            let minutes = 30 + Double(second) * 20 / 1852
+    /// North at 20 m/s, one fix a second for a minute.
+    private static let drive: String = {
+        var log = ""
+        for second in 0..<60 {
+            let clock = String(format: "1000%02d.00", second)
+            let minutes: Double = 30.0 + Double(second) * 20.0 / 1852.0
             let place = String(format: "52%07.4f,N,01324.0000,E", minutes)
-            return line("GPGGA,\(clock),\(place),1,09,0.9,34.1,M,39.6,M,,")
-                + line("GPRMC,\(clock),A,\(place),38.9,0.0,150126,,,A")
-        }.joined()
+            log += line("GPGGA,\(clock),\(place),1,09,0.9,34.1,M,39.6,M,,")
+            log += line("GPRMC,\(clock),A,\(place),38.9,0.0,150126,,,A")
+        }
+        return log
+    }()
+
+    private static let known = Result<[Int], any Error> {
+        let rig = try Rig()
+        let log = rig.path("drive.nmea")
+        try drive.write(toFile: log, atomically: true, encoding: .utf8)
+        return try rig.replayed(log).map(\.timeMs)
     }
 
     private static func line(_ body: String) -> String {
-        String(format: "$%@*%02X\r\n", body, body.utf8.reduce(UInt8(0)) { $0 ^ $1 })
+        var sum: UInt8 = 0
+        for byte in body.utf8 { sum ^= byte }
+        return String(format: "$%@*%02X\r\n", body, sum)
     }
 }

@@ -47,9 +47,7 @@ private struct Manner: Sendable {
 
     @Test func nothingIsKnownAtFirstAndParkedIsStill() {
         #expect(Tracker(settings: .car, restored: nil).snapshot.activity == nil)
-        var script = Script()
-        script.stand(60)
-        #expect(Course(script).tracker.snapshot.activity == Activity(kind: .still, confidence: 100))
+        #expect(Course(Script.parked(60)).tracker.snapshot.activity == Activity(kind: .still, confidence: 100))
     }
 
     @Test(arguments: [Manner.walk, .run, .ride, .drive], [0.2, 1, 10])
@@ -77,8 +75,7 @@ private struct Manner: Sendable {
     }
 
     @Test func whoPullsAwayAsNoLegsCanIsInAVehicleAtOnce() {
-        var script = Script()
-        script.stand(60)
+        var script = Script.parked(60)
         script.drive(5, to: 8)
         #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
     }
@@ -119,8 +116,7 @@ private struct Manner: Sendable {
 
     /// At 2 to 7 m/s, as fast as a bicycle, but with two pedals: a recorded car did this between the rows of a car park.
     @Test func whoSpeedsUpAndBrakesAgainAndAgainIsInAVehicle() {
-        var script = Script()
-        script.stand(60)
+        var script = Script.parked(60)
         script.drive(5, to: 4)
         for _ in 0..<6 {
             script.drive(4, to: 7)
@@ -193,14 +189,12 @@ private struct Manner: Sendable {
     @Test func afterARestartItIsUnknownUntilEnoughWasSeen() {
         let before = Course(way(.drive))
         var script = Script()
-        script.elapsed = 200
-        script.speed = 1.4
+        (script.elapsed, script.speed) = (200, 1.4)
         script.drive(5)
         var course = Course(script, restored: before.tracker.state)
         #expect(course.tracker.snapshot.motion == .moving && course.tracker.snapshot.activity == nil)
-        var more = script
-        more.drive(20)
-        course = Course(more, restored: before.tracker.state)
+        script.drive(20)
+        course = Course(script, restored: before.tracker.state)
         #expect(course.tracker.snapshot.activity?.kind == .onFoot)
     }
 
@@ -217,10 +211,8 @@ private struct Manner: Sendable {
     }
 
     @Test func whereExternalPowerIsTheIgnitionItIsAVehicleWhileItRuns() {
-        var settings = Tracker.Settings.car
-        settings.motion.powerStartsTrip = true
-        var script = Script()
-        script.stand(60)
+        let settings = Tracker.Settings.car { $0.motion.powerStartsTrip = true }
+        var script = Script.parked(60)
         script.happen(.externalPowerChanged(true))
         script.stand(20)
         script.drive(3, to: 1.4)

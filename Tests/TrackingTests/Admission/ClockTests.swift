@@ -7,10 +7,7 @@ import Tracking
 
     @Test(arguments: steps)
     func aClockStepWhileMovingNeitherSplitsNorFreezesTheTrack(step: Int64) throws {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.drive(120)
+        var script = Script.driving(120, after: 100)
         let before = script.elapsed
         script.clockStep = step
         script.drive(120)
@@ -27,13 +24,11 @@ import Tracking
 
     @Test(arguments: steps)
     func aClockStepWhileParkedChangesNothingAndTheNextTripIsDatedByTheNewClock(step: Int64) throws {
-        var script = Script()
-        script.stand(1000)
+        var script = Script.parked(1000)
         script.clockStep = step
         script.stand(1000)
         let departure = script.time
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         let course = Course(script)
         #expect(course.story == ["-start", "+speed"])
         #expect(abs(try #require(course.changes.last?.since).milliseconds(since: departure)) <= 2000)
@@ -55,10 +50,8 @@ import Tracking
 
     @Test func eventTimeThatIsSlightlyOlderCountsAsTheSame() {
         var tracker = Tracker(settings: .car, restored: nil)
-        var script = Script()
-        script.stand(50)
         var changes = 0
-        for (index, (at, event)) in script.events.enumerated() {
+        for (index, (at, event)) in Script.parked(50).events.enumerated() {
             _ = tracker.handle(.sourceStateChanged(.receiving), at: at + .milliseconds(40))
             for effect in tracker.handle(event, at: at) {
                 if case .announceMotion(let change) = effect {
@@ -79,8 +72,7 @@ import Tracking
     }
 
     @Test func anOldLogOfADistantCenturyDoesNotTrap() {
-        var script = Script()
-        script.stand(10)
+        var script = Script.parked(10)
         script.clockStep = 4_000_000_000_000
         script.stand(60)
         script.clockStep = -1_700_000_000_000

@@ -57,34 +57,31 @@ import Testing
     }
 
     @Test func shortRepeatsNeverSetTheClockBack() {
-        let fixes = (0..<40).map { fix(Double($0), clock: $0 % 5 == 4 ? -3 : 0) }
-        let verdicts = admit(fixes)
+        let verdicts = admit((0..<40).map { fix(Double($0), clock: $0 % 5 == 4 ? -3 : 0) })
         #expect(!verdicts.contains(.admittedAfterClockStep))
-        #expect(verdicts.filter { $0 == .admitted }.count == 32)
+        #expect(verdicts.count { $0 == .admitted } == 32)
     }
 
     @Test func believesTheTenthOfTenOlderTimesThatRise() {
-        let fixes = (0..<30).map { fix(Double($0), clock: $0 < 10 ? 0 : -3600) }
-        let verdicts = admit(fixes)
-        #expect(verdicts[10..<19].allSatisfy { $0 == .rejected(.age) })
-        #expect(verdicts[19] == .admittedAfterClockStep)
-        #expect(verdicts[20...].allSatisfy { $0 == .admitted })
+        let verdicts = admit((0..<30).map { fix(Double($0), clock: $0 < 10 ? 0 : -3600) })
+        var expected = [FixFilter.Verdict](repeating: .admitted, count: 30)
+        for index in 10..<19 { expected[index] = .rejected(.age) }
+        expected[19] = .admittedAfterClockStep
+        #expect(verdicts == expected)
     }
 
     @Test func believesTheThirdOfThreeFarFixesThatAgree() {
-        let fixes = (0..<20).map { fix(Double($0), north: $0 < 10 ? 0 : 5000 + Double($0)) }
-        let verdicts = admit(fixes)
-        #expect(verdicts[10...11].allSatisfy { $0 == .rejected(.impliedSpeed) })
-        #expect(verdicts[12] == .admittedAfterJump)
-        #expect(verdicts[13...].allSatisfy { $0 == .admitted })
+        let verdicts = admit((0..<20).map { fix(Double($0), north: $0 < 10 ? 0 : 5000 + Double($0)) })
+        var expected = [FixFilter.Verdict](repeating: .admitted, count: 20)
+        for index in 10...11 { expected[index] = .rejected(.impliedSpeed) }
+        expected[12] = .admittedAfterJump
+        #expect(verdicts == expected)
     }
 
     @Test func farFixesThatDisagreeAreNeverBelieved() {
-        let places = (0..<30).map { index in index.isMultiple(of: 2) ? 0 : 3000 * Double(index) }
-        let verdicts = admit(places.enumerated().map { fix(Double($0.offset), north: $0.element) })
-        for (place, verdict) in zip(places, verdicts) {
-            #expect(verdict == (place == 0 ? .admitted : .rejected(.impliedSpeed)))
-        }
+        let places: [Double] = (0..<30).map { $0.isMultiple(of: 2) ? 0 : 3000 * Double($0) }
+        let verdicts = admit(places.indices.map { fix(Double($0), north: places[$0]) })
+        #expect(verdicts == places.map { $0 == 0 ? .admitted : .rejected(.impliedSpeed) })
     }
 
     @Test func allowsForBothAccuraciesInTheSpeed() {

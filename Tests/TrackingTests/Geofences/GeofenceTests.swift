@@ -35,12 +35,18 @@ extension Course {
     }
 }
 
+extension GeofenceMonitor.Sighting {
+    init(_ seconds: Double, at coordinate: Coordinate, accuracy: Double? = 4) {
+        let (at, time) = (EventTime.zero + .seconds(seconds), Script.start + .seconds(seconds))
+        let fix = Fix(time: time, timeOfDay: 0, at: at, coordinate: coordinate, horizontalAccuracy: accuracy)
+        self.init(fix: fix, time: time, at: at)
+    }
+}
+
 @Suite struct GeofenceTests {
     /// Parked at the origin for five minutes.
     private var parked: Script {
-        var script = Script()
-        script.stand(300)
-        return script
+        return Script.parked(300)
     }
 
     /// A trip north at 12 m/s, after five minutes parked.
@@ -88,7 +94,7 @@ extension Course {
         settings.geofences.fences = []
         let without = Course(trip(metres: 2000), settings)
         #expect(with.crossings.count == 2)
-        #expect(zip(with.records, with.records.dropFirst()).allSatisfy { $0.time <= $1.time })
+        #expect(with.recordsAreInOrder)
         #expect(zip(with.records, with.records.dropFirst()).allSatisfy { $0.odometer <= $1.odometer })
         let plain = with.records.filter { $0.event != .geofence }
         #expect(plain.map(\.time) == without.records.map(\.time))
@@ -128,19 +134,13 @@ extension Course {
     @Test(arguments: runs)
     func aCrossingTakesTwoFixesAndThreeSeconds(_ rate: Double, _ fixes: Int, _ isOne: Bool) {
         var monitor = GeofenceMonitor(settings: .init(fences: [.circle("home", north: 500)]))
-        var crossings = 0
+        var crossings: [GeofenceMonitor.Crossing] = []
         for number in 0..<(40 + fixes + 1) {
-            let at = EventTime(nanoseconds: Int64(Double(number) * 1e9 / rate))
-            let time = Script.start + .nanoseconds(at.nanoseconds)
-            let isInside = (40..<40 + fixes).contains(number)
-            let fix = Fix(
-                time: time, timeOfDay: time.timeOfDay, at: at, coordinate: Script.place(north: isInside ? 500 : 0),
-                horizontalAccuracy: 4)
-            let found = monitor.reported(.init(fix: fix, time: time, at: at))
-            if let first = found.first { #expect(first.sighting?.time == Script.start + .seconds(40 / rate)) }
-            crossings += found.count
+            let place = Script.place(north: (40..<40 + fixes).contains(number) ? 500 : 0)
+            crossings += monitor.reported(.init(Double(number) / rate, at: place))
         }
-        #expect((crossings > 0) == isOne)
+        #expect(!crossings.isEmpty == isOne)
+        if let first = crossings.first { #expect(first.sighting?.time == Script.start + .seconds(40 / rate)) }
     }
 
     private static let edges: [(accuracy: Double?, radius: Double, edge: Double)] = [
@@ -152,12 +152,7 @@ extension Course {
         for (distance, isInside) in [(radius - edge - 0.5, true), (radius - edge + 0.5, false)] {
             var monitor = GeofenceMonitor(settings: .init(fences: [.circle("home", radius: radius)]))
             for second in 0..<10 {
-                let at = EventTime(nanoseconds: Int64(second) * 1_000_000_000)
-                let time = Script.start + .seconds(second)
-                let fix = Fix(
-                    time: time, timeOfDay: 0, at: at, coordinate: Script.place(north: distance),
-                    horizontalAccuracy: accuracy)
-                _ = monitor.reported(.init(fix: fix, time: time, at: at))
+                _ = monitor.reported(.init(Double(second), at: Script.place(north: distance), accuracy: accuracy))
             }
             #expect(monitor.isInside("home") == isInside, "\(distance)")
         }
@@ -166,8 +161,7 @@ extension Course {
     @Test func aFenceWithARadiusBelowTheAccuracyIsEnteredAndLeftOnce() {
         var script = parked
         script.accuracy = 25
-        script.pullAway(to: 3)
-        script.drive(300)
+        script.driveOff(300, at: 3)
         let course = Course(script, .car([.circle("door", north: 400, radius: 12)]))
         #expect(course.passages == ["enter door", "exit door"])
     }
@@ -232,8 +226,7 @@ extension Course {
 
     @Test func leavingBeforeTheTimeIsOverCancelsDwell() {
         var script = parked
-        script.pullAway()
-        script.drive(120)
+        script.driveOff(120)
         let course = Course(script, .car([.circle("home", dwell: .seconds(320))]))
         #expect(course.passages == ["enter home initial", "exit home"])
     }
@@ -269,30 +262,59 @@ extension Course {
             let course = Course(trip(metres: 1000), settings)
             settings.geofences.fences.removeLast()
             #expect(course.passages == ["enter town initial", "enter bridge", "dwell town", "exit bridge"])
-            #expect(zip(course.records, course.records.dropFirst()).allSatisfy { $0.time <= $1.time }, "\(wait)")
+            #expect(course.recordsAreInOrder, "\(wait)")
         }
-    }
-
-    @Test func whoLeftUnseenDidNotDwell() {
-        let settings = Tracker.Settings.car([.circle("home", dwell: .seconds(600))])
-        let before = Course(parked, settings)
-        var script = later(than: parked, by: 3600)
-        script.north = 5000
-        script.stand(60)
-        #expect(Course(script, settings, restored: restored(before)).passages == ["exit home restart"])
     }
 
     // MARK: restart
 
-    @Test func insideBeforeAndOutsideAfterARestartIsAnExit() throws {
-        let settings = Tracker.Settings.car([.circle("home"), .circle("away", north: 5000)])
-        let before = Course(parked, settings)
-        var script = later(than: parked, by: 600)
-        script.north = 5000
+    struct Restart: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var before: [Geofence]
+        var after: [Geofence]
+        /// Metres to the north, in so many seconds without a process.
+        var moved = 0.0
+        var pause = 10.0
+        var passages: [String]
+        var inside: [String] = []
+    }
+
+    static let restarts: [Restart] = [
+        Restart(
+            testDescription: "inside before, outside after", before: [home, away], after: [home, away], moved: 5000,
+            pause: 600, passages: ["exit home restart", "enter away"], inside: ["away"]),
+        Restart(
+            testDescription: "who left unseen did not dwell", before: [.circle("home", dwell: .seconds(600))],
+            after: [.circle("home", dwell: .seconds(600))], moved: 5000, pause: 3600, passages: ["exit home restart"]),
+        Restart(
+            testDescription: "fences of another set are new", before: [away], after: [away, home],
+            passages: ["enter home initial"], inside: ["home"]),
+        Restart(
+            testDescription: "a fence that is gone is left", before: [home, yard], after: [yard],
+            passages: ["exit home removed"], inside: ["yard"]),
+        Restart(
+            testDescription: "no fence is left at all", before: [home, yard], after: [],
+            passages: ["exit home removed", "exit yard removed"]),
+        Restart(
+            testDescription: "one of another shape is looked at again", before: [home, yard],
+            after: [.circle("home", north: 300), .circle("yard", radius: 70)], passages: ["exit home changed"],
+            inside: ["yard"]),
+    ]
+    private static let home = Geofence.circle("home")
+    private static let yard = Geofence.circle("yard", radius: 90)
+    private static let away = Geofence.circle("away", north: 5000)
+
+    @Test(arguments: restarts)
+    func aRestartLooksAtWhatChangedMeanwhile(_ restart: Restart) {
+        let before = Course(parked, .car(restart.before))
+        var script = later(than: parked, by: restart.pause)
+        script.north = restart.moved
         script.stand(60)
-        let after = Course(script, settings, restored: restored(before))
-        #expect(after.passages == ["exit home restart", "enter away"])
-        #expect(try #require(after.crossings.first).time.seconds > 900)
+        let after = Course(script, .car(restart.after), restored: restored(before))
+        #expect(after.passages == restart.passages)
+        #expect(after.tracker.snapshot.inside == restart.inside)
+        #expect(after.crossings.allSatisfy { $0.geofence?.name == "the \($0.geofence!.id)" })
+        #expect(after.crossings.allSatisfy { $0.time.seconds > 300 + restart.pause })
     }
 
     @Test func nothingIsRecordedAgainAfterARestartWhereNothingChanged() {
@@ -305,26 +327,6 @@ extension Course {
         rest.trip(metres: 500)
         let after = Course(rest, settings, restored: restored(before))
         #expect(after.passages == ["exit depot"])
-    }
-
-    @Test func fencesOfAnotherSetAreNewAfterARestart() {
-        let before = Course(parked, .car([.circle("away", north: 5000)]))
-        var script = later(than: parked)
-        script.stand(30)
-        let after = Course(script, .car([.circle("away", north: 5000), .circle("home")]), restored: restored(before))
-        #expect(after.passages == ["enter home initial"])
-    }
-
-    @Test func aFenceThatIsGoneAfterARestartIsLeft() {
-        let before = Course(parked, .car([.circle("home"), .circle("yard", radius: 90)]))
-        var script = later(than: parked)
-        script.stand(30)
-        let after = Course(script, .car([.circle("yard", radius: 90)]), restored: restored(before))
-        #expect(after.passages == ["exit home removed"])
-        #expect(after.crossings.first?.geofence?.name == "the home")
-        // Also where no fence is left at all.
-        let none = Course(script, .car([]), restored: restored(before))
-        #expect(none.passages.sorted() == ["exit home removed", "exit yard removed"])
     }
 
     /// A list changes at night, and then the power goes: the EXIT must come with the first fix of the morning.
@@ -340,33 +342,28 @@ extension Course {
         #expect(after.passages == ["exit home removed"])
     }
 
-    @Test func aFenceOfAnotherShapeAfterARestartIsLookedAtAgain() {
-        let before = Course(parked, .car([.circle("home"), .circle("yard", radius: 90)]))
-        var script = later(than: parked)
-        script.stand(30)
-        let after = Course(
-            script, .car([.circle("home", north: 300), .circle("yard", radius: 70)]), restored: restored(before))
-        #expect(after.passages == ["exit home changed"])
-        #expect(after.tracker.snapshot.inside == ["yard"])
-    }
-
     // MARK: changes of the fences
 
-    @Test func aFenceThatIsRemovedWhileInsideIsLeft() {
-        var script = parked
-        script.happen(.fencesChanged([.circle("yard", radius: 90)]))
-        script.stand(60)
-        let course = Course(script, .car([.circle("home"), .circle("yard", radius: 90)]))
-        #expect(course.passages == ["enter home initial", "enter yard initial", "exit home removed"])
-        #expect(course.crossings.last?.geofence?.name == "the home" && course.crossings.last?.time.seconds == 300)
-    }
+    static let changes: [(fences: [Geofence], events: [TrackerEvent], passages: [String])] = [
+        ([home, yard], [.fencesChanged([yard])], ["enter home initial", "enter yard initial", "exit home removed"]),
+        ([away], [.fencesChanged([home])], ["enter home initial"]),
+        (
+            [home], [.settingsReloaded(.car([yard])), .settingsReloaded(.car([yard]))],
+            ["enter home initial", "exit home removed", "enter yard initial"]
+        ),
+    ]
 
-    @Test func aFenceThatIsAddedWhileParkedIsEnteredAtOnce() {
+    @Test(arguments: changes)
+    func whileParkedAFenceThatIsAddedIsEnteredAtOnceAndOneThatIsRemovedIsLeft(
+        _ fences: [Geofence], _ events: [TrackerEvent], _ passages: [String]
+    ) {
         var script = parked
-        script.happen(.fencesChanged([.circle("home")]))
-        let course = Course(script, .car([.circle("away", north: 900)]))
-        #expect(course.passages == ["enter home initial"])
-        #expect(course.crossings.last?.time.seconds == 300)
+        for event in events { script.happen(event) }
+        script.stand(60)
+        let course = Course(script, .car(fences))
+        #expect(course.passages == passages)
+        let last = course.crossings.last
+        #expect(last?.time.seconds == 300 && last?.geofence?.name == "the \(last?.geofence?.id ?? "")")
     }
 
     @Test func anotherShapeIsJudgedWhereTheAssetWasLastReported() {
@@ -402,20 +399,11 @@ extension Course {
         #expect(after.passages == ["exit home removed"])
     }
 
-    @Test func aReloadOfTheSettingsChangesTheFences() {
-        var script = parked
-        script.happen(.settingsReloaded(.car([.circle("yard", radius: 90)])))
-        script.happen(.settingsReloaded(.car([.circle("yard", radius: 90)])))
-        let course = Course(script, .car([.circle("home")]))
-        #expect(course.passages == ["enter home initial", "exit home removed", "enter yard initial"])
-    }
-
     // MARK: gaps and jumps
 
     @Test func afterAGapExitsComeBeforeEntersThenById() {
         var script = parked
-        script.pullAway()
-        script.drive(5)
+        script.driveOff(5)
         script.wait(400)
         script.north += 4800
         script.drive(30)

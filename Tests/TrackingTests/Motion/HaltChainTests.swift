@@ -13,18 +13,9 @@ import Tracking
         }
     }
 
-    /// Stands for a number of seconds under a receiver that reports half a metre per second, in each direction in turn.
-    private func stand(_ script: inout Script, _ seconds: Int) {
-        script.speed = 0
-        for second in 0..<seconds {
-            script.elapsed += 1
-            script.fix(speed: 0.5, course: Double(second % 4) * 90)
-        }
-    }
-
     private func drive() -> Script {
         var script = Script()
-        stand(&script, 120)
+        script.standNoisily(120)
         script.trip(metres: 1000)
         return script
     }
@@ -32,11 +23,11 @@ import Tracking
     @Test func movementsThatLeadNowhereDoNotPutTheStopOff() throws {
         var script = drive()
         let standstill = script.time
-        stand(&script, 110)
+        script.standNoisily(110)
         shift(&script, north: 11)
-        stand(&script, 30)
+        script.standNoisily(30)
         shift(&script, north: -11)
-        stand(&script, 220)
+        script.standNoisily(220)
         let course = Course(script)
         // The timer alone, restarted at the second movement, would be due more than a minute later.
         let stop = try #require(course.changes.last)
@@ -48,7 +39,7 @@ import Tracking
     @Test func aQueueIsNoChainInOnePlace() {
         var script = drive()
         for _ in 0..<8 {
-            stand(&script, 50)
+            script.standNoisily(50)
             shift(&script, north: 11)
         }
         #expect(Course(script).changes.last?.moving == true)
@@ -56,11 +47,10 @@ import Tracking
 
     @Test func whoCameBackAfterLongerHaltsAgain() {
         var script = drive()
-        stand(&script, 150)
-        script.pullAway()
-        script.drive(70)
+        script.standNoisily(150)
+        script.driveOff(70)
         script.brake()
-        stand(&script, 200)
+        script.standNoisily(200)
         #expect(Course(script).changes.last?.moving == true)
     }
 }

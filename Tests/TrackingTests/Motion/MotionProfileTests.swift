@@ -21,21 +21,9 @@ import Testing
 
     /// Parked, a trip, parked again.
     private static var day: Script {
-        var script = Script()
-        script.stand(100)
-        script.trip(metres: 2000)
-        script.stand(400)
+        var script = Script.parked(100)
+        script.trip(metres: 2000, stand: 400)
         return script
-    }
-
-    private func engine(_ effects: [Effect]) -> [Resolution] {
-        effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution } else { nil } }
-    }
-
-    private func intervals(_ effects: [Effect]) -> [Int64] {
-        effects.compactMap {
-            if case .announceResolution(_, let resolution) = $0 { resolution.intervalMs } else { nil }
-        }
     }
 
     @Test func withoutProfilesBothStatesAreAsTheSettingsSay() {
@@ -61,9 +49,9 @@ import Testing
         let settings = Self.settings(moving: { $0.resolution = Self.fine }, stationary: { $0.resolution = Self.coarse })
         let course = Course(Self.day, settings)
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
-        #expect(engine(course.effects) == [Self.coarse, Self.fine, Self.coarse])
-        // Parked no more than a heartbeat is published.
-        #expect(intervals(course.effects) == [600_000, 1000, 600_000])
+        #expect(course.engine == [Self.coarse, Self.fine, Self.coarse])
+        // Parked no more than a heartbeat is published, while the receiver is asked for all.
+        #expect(course.intervals() == [600_000, 1000, 600_000])
     }
 
     @Test func whatIsKeptFollowsTheMovingProfile() {
@@ -77,8 +65,7 @@ import Testing
 
     @Test func theHeartbeatIsTheParkedOne() {
         let settings = Self.settings(stationary: { $0.heartbeat = .seconds(60) })
-        var script = Script()
-        script.stand(400)
+        var script = Script.parked(400)
         #expect(Course(script, settings).records(.heartbeat).count == 6)
         #expect(Course(script).records(.heartbeat).isEmpty)
         let never = Self.settings(stationary: { $0.heartbeat = .zero })
@@ -89,8 +76,7 @@ import Testing
     @Test func theAccuracyLimitFollowsTheState() {
         let settings = Self.settings(moving: { $0.accuracyMax = 50 }, stationary: { $0.accuracyMax = 10 })
         func rejected(_ script: Script) -> Int { Course(script, settings).tracker.counters.rejected(.accuracy) }
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.wait(1)
         script.fix(accuracy: 20)
         #expect(rejected(script) == 1)
@@ -98,8 +84,7 @@ import Testing
         script.wait(1)
         script.fix(accuracy: 20)
         #expect(rejected(script) == 1)
-        script.brake()
-        script.stand(400)
+        script.stop(400)
         script.wait(1)
         script.fix(accuracy: 20)
         #expect(rejected(script) == 2)
@@ -108,9 +93,9 @@ import Testing
     @Test func aReloadReplacesTheProfiles() {
         var script = Self.day
         script.happen(.settingsReloaded(Self.settings(stationary: { $0.resolution = Self.coarse })))
-        #expect(engine(Course(script).effects).last == Self.coarse)
+        #expect(Course(script).engine.last == Self.coarse)
         script.happen(.settingsReloaded(.car))
-        #expect(engine(Course(script).effects).last == .standard)
+        #expect(Course(script).engine.last == .standard)
     }
 
     /// The profile yields to what subscribers ask for, that to the constant engine for the receiver, all to a boost.
@@ -118,10 +103,7 @@ import Testing
         let constant = Resolution(priority: .maximum, intervalMs: 7000, displacement: 0)
         let asked = Resolution(priority: .low, intervalMs: 2000, displacement: 3)
         let settings = Self.settings(moving: { $0.resolution = Self.coarse })
-        var script = Script()
-        script.stand(60)
-        script.pullAway()
-        let parked = script.events.count
+        var script = Script.driving(after: 60)
         script.happen(
             .subscriberChanged(SubscriberChange(trackable: "car", member: "viewer", action: .add(asked))))
         script.happen(.engineSet(constant))
@@ -130,9 +112,8 @@ import Testing
         script.happen(.boostChanged(nil))
         script.happen(.subscriberChanged(SubscriberChange(trackable: "car", member: "viewer", action: .remove)))
         let course = Course(script, settings)
-        #expect(parked > 60)
-        #expect(engine(course.effects) == [Self.coarse, asked, constant, Self.fine, asked, Self.coarse])
-        #expect(intervals(course.effects) == [600_000, 30_000, 2000, 1000, 2000, 30_000])
+        #expect(course.engine == [Self.coarse, asked, constant, Self.fine, asked, Self.coarse])
+        #expect(course.intervals() == [600_000, 30_000, 2000, 1000, 2000, 30_000])
     }
 
     @Test func aBoostWhileMovingKeepsAFixASecondAndThenNoMore() throws {
@@ -140,10 +121,7 @@ import Testing
         settings.sampling.rule = .both
         settings.sampling.minGap = .seconds(20)
         settings.moving?.sampling = settings.sampling
-        var script = Script()
-        script.stand(60)
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 60)
         let start = script.elapsed
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(30))))
         script.drive(120)
@@ -155,8 +133,7 @@ import Testing
     }
 
     @Test func aBoostWhileParkedShowsTheHeldPlaceAtItsInterval() {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         let boost = Boost(
             resolution: Resolution(priority: .high, intervalMs: 5000, displacement: 0), duration: .seconds(60))
         script.happen(.boostChanged(boost))
@@ -166,13 +143,12 @@ import Testing
         let shown = course.records(.none)
         #expect((11...13).contains(shown.count) && shown.allSatisfy { $0.at.seconds <= 160 && !$0.moving })
         #expect(shown.allSatisfy { $0.coordinate == Script.origin && $0.reason == "interval" })
-        #expect(intervals(course.effects) == [600_000, 5000, 600_000])
+        #expect(course.intervals() == [600_000, 5000, 600_000])
         #expect(course.story == ["-start"])
     }
 
     @Test func aBoostEndsAtItsTimeAndEachNewOneReplacesIt() throws {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.wait(40)
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
@@ -183,12 +159,11 @@ import Testing
         #expect(course.tracker.snapshot.boost == Self.fine)
         course.runDeadlines(through: EventTime(nanoseconds: 200_000_000_000))
         #expect(course.tracker.snapshot.boost == nil && course.tracker.snapshot.boostUntil == nil)
-        #expect(intervals(course.effects) == [600_000, 1000, 600_000])
+        #expect(course.intervals() == [600_000, 1000, 600_000])
     }
 
     @Test func anEventAtTheEndOfABoostFindsItOver() {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.wait(60)
         var course = Course(script)
@@ -198,17 +173,16 @@ import Testing
 
     @Test(arguments: [Duration.zero, .seconds(-5)])
     func aBoostOfNoDurationEndsTheOneThatLasts(duration: Duration) {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.happen(.boostChanged(Boost(resolution: Self.fine, duration: duration)))
         #expect(Course(script).tracker.snapshot.boost == nil)
     }
 
-    @Test func noBoostLastsLongerThanAnHour() {
-        var script = Script()
-        script.stand(100)
-        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(Int64.max))))
+    @Test(arguments: [86_400, Int64.max])
+    func noBoostLastsLongerThanAnHour(seconds: Int64) {
+        var script = Script.parked(100)
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(seconds))))
         #expect(Course(script).tracker.snapshot.boostUntil?.seconds == 3700)
     }
 }

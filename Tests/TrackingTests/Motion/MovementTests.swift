@@ -34,7 +34,7 @@ import Tracking
 
     @Test(arguments: [(285.0, true), (305, false)])
     func aWitnessIsHeardForFiveMinutes(delay: Double, departs: Bool) {
-        var script = Self.parked()
+        var script = Script.parked(300)
         script.happen(.movementSourceChanged(source: "gpio", moving: true))
         script.stand(delay - 10)
         Self.crawl(&script)
@@ -43,7 +43,7 @@ import Tracking
     }
 
     @Test func aMovementSourceStartsAndStopsNothingByItself() {
-        var script = Self.parked()
+        var script = Script.parked(300)
         for _ in 0..<20 {
             script.happen(.movementSourceChanged(source: "accelerometer", moving: true))
             script.stand(30)
@@ -60,8 +60,7 @@ import Tracking
     }
 
     @Test func powerThatStartsTripsDoes() {
-        var settings = Tracker.Settings.car
-        settings.motion.powerStartsTrip = true
+        let settings = Tracker.Settings.car { $0.motion.powerStartsTrip = true }
         var script = Self.parked(power: false)
         script.happen(.externalPowerChanged(true))
         script.stand(60)
@@ -73,13 +72,11 @@ import Tracking
         var script = Script()
         script.happen(.externalPowerChanged(true))
         script.stand(100)
-        script.trip(metres: 500)
-        script.stand(10)
+        script.trip(metres: 500, stand: 10)
         script.happen(.externalPowerChanged(false))
         script.stand(20)
         // Off again and on without power: a light of 100 s later is no stop.
-        script.trip(metres: 2000)
-        script.stand(100)
+        script.trip(metres: 2000, stand: 100)
         script.trip(metres: 500)
         #expect(Course(script).changes.map(\.moving) == [false, true])
     }
@@ -88,12 +85,10 @@ import Tracking
         var script = Script()
         script.happen(.externalPowerChanged(true))
         script.stand(100)
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         script.happen(.externalPowerChanged(false))
         script.drive(10)
-        script.brake()
-        script.stand(150)
+        script.stop(150)
         #expect(Course(script).changes.map(\.moving) == [false, true])
         #expect(Course(script).records(.power).map(\.reason) == ["power-off"])
     }
@@ -101,8 +96,7 @@ import Tracking
     @Test func leavingWithoutPowerIsRecordedOnceATrip() throws {
         var script = Self.parked(power: false)
         let departure = script.elapsed
-        script.trip(metres: 6000)
-        script.stand(400)
+        script.trip(metres: 6000, stand: 400)
         var course = Course(script)
         let recorded = course.records(.power)
         #expect(recorded.map(\.reason) == ["moved-without-power"])
@@ -117,7 +111,7 @@ import Tracking
 
     @Test func aTripWithPowerOrOfUnknownPowerOrASpellOfTwoMinutesIsNoTow() {
         // Unknown.
-        var script = Self.parked()
+        var script = Script.parked(300)
         script.trip(metres: 6000)
         #expect(Course(script).records(.power).isEmpty)
         // On within two minutes.
@@ -128,15 +122,13 @@ import Tracking
         #expect(Course(script).records(.power).map(\.reason) == ["power-on"])
         // Over within two minutes.
         script = Self.parked(power: false)
-        script.pullAway()
-        script.drive(20)
+        script.driveOff(20)
         script.happen(.paceRequested(.stationary))
         script.stand(300)
         #expect(Course(script).records(.power).isEmpty)
         // Lost on the way: a fuse.
         script = Self.parked(power: true)
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         script.happen(.externalPowerChanged(false))
         script.drive(300)
         #expect(Course(script).records(.power).map(\.reason) == ["power-off"])
@@ -151,8 +143,7 @@ import Tracking
     func aTowIsToldOnceAcrossARestart(driven: Double, afterwards: Int) throws {
         var script = Self.parked(power: false)
         let departure = script.elapsed
-        script.pullAway()
-        script.drive(driven)
+        script.driveOff(driven)
         let before = Course(script)
         #expect(before.records(.power).count == 1 - afterwards)
         let state = try #require(StoredState(bytes: before.tracker.state.bytes))
@@ -166,14 +157,11 @@ import Tracking
     }
 
     @Test func theOdometerIsSetAndTheTripKeepsItsLength() throws {
-        var settings = Tracker.Settings.car
-        settings.tripSummary = true
-        var script = Self.parked()
+        var script = Script.parked(300)
         script.trip(metres: 2000)
         script.happen(.odometerSet(metres: 123_456_000))
-        script.trip(metres: 1000)
-        script.stand(310)
-        let course = Course(script, settings)
+        script.trip(metres: 1000, stand: 310)
+        let course = Course(script, .car { $0.tripSummary = true })
         #expect(abs(course.tracker.snapshot.odometer - 123_457_000) < 20)
         let summary = try #require(course.records(.trip).first)
         #expect(abs(try #require(summary.trip).distance - 3000) < 30)

@@ -4,15 +4,6 @@ import Tracking
 
 /// Receivers that invent speed and places, and what must not come of it.
 @Suite struct NoisyReceiverTests {
-    /// A receiver that reports half a metre per second to and fro while it stands.
-    private func stand(_ seconds: Int, _ script: inout Script) {
-        script.speed = 0
-        for second in 0..<seconds {
-            script.elapsed += 1
-            script.fix(speed: 0.5, course: second % 2 == 0 ? 90 : 270)
-        }
-    }
-
     /// North at an even speed, with the same error across.
     private func roll(_ seconds: Int, at speed: Double, _ script: inout Script) {
         for second in 0..<seconds {
@@ -61,7 +52,7 @@ import Tracking
 
     @Test func odometerLeavesOutTheNoiseAcrossTheWay() throws {
         var script = StopTests.arrived()
-        stand(120, &script)
+        script.standNoisily(120, directions: 2)
         let before = Course(script).tracker.state.odometer
         roll(200, at: 1.2, &script)
         let driven = Course(script).tracker.state.odometer - before
@@ -71,24 +62,23 @@ import Tracking
 
     @Test func queueUnderANoisySkyGetsMoreTime() throws {
         var script = StopTests.arrived()
-        stand(40, &script)
+        script.standNoisily(40, directions: 2)
         for _ in 0..<3 {
             roll(10, at: 1.5, &script)
-            stand(40, &script)
+            script.standNoisily(40, directions: 2)
         }
         let standstill = script.elapsed - 40
-        stand(500, &script)
+        script.standNoisily(500, directions: 2)
         let stop = try #require(Course(script).changes.last)
         #expect(!stop.moving && abs(stop.at.seconds - standstill - 420) <= 10, "\(stop.at.seconds - standstill)")
     }
 
     @Test func bareNoiseIsNeitherDepartureNorResumption() {
         var script = Script()
-        stand(600, &script)
-        script.pullAway()
-        script.drive(60)
+        script.standNoisily(600, directions: 2)
+        script.driveOff(60)
         script.brake()
-        stand(400, &script)
+        script.standNoisily(400, directions: 2)
         #expect(Course(script).story == ["-start", "+speed", "-stop-timeout"])
     }
 }

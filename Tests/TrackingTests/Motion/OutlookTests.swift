@@ -10,8 +10,7 @@ import Tracking
     }
 
     @Test func whileParkedATripNeedsEvidence() throws {
-        var script = Script()
-        script.stand(60)
+        let script = Script.parked(60)
         let look = Course(script).tracker.look
         #expect(look.outlook.evidenceNeeded == 15 && look.outlook.radius == 25)
         #expect(look.outlook.parksAt == nil && look.outlook.stillSpeed == nil)
@@ -21,8 +20,7 @@ import Tracking
 
     /// Outside the fence by more than the accuracy less is needed.
     @Test func farFromTheFenceLessEvidenceIsNeeded() {
-        var script = Script()
-        script.stand(60)
+        var script = Script.parked(60)
         script.offset = PlanePoint(east: 0, north: 60)
         script.stand(3)
         let look = Course(script).tracker.look
@@ -31,16 +29,11 @@ import Tracking
 
     /// The threshold that decided, which may be another than the settings have: fast movement needs less, noise more.
     @Test func aDecisionSaysWithHowMuchEvidence() throws {
-        var fast = Script()
-        fast.stand(60)
-        fast.pullAway()
-        fast.drive(60)
-        let departure = try #require(Course(fast).changes.last)
+        let departure = try #require(Course(Script.driving(60, after: 60)).changes.last)
         #expect(departure.moving && departure.evidence.needed == 8 && departure.evidence.evidence >= 8)
 
         var atOnce = Script()
-        atOnce.pullAway()
-        atOnce.drive(60)
+        atOnce.driveOff(60)
         let first = try #require(Course(atOnce).changes.first { $0.moving })
         #expect(first.evidence.needed == 15 && first.evidence.evidence >= 15, "\(first)")
 
@@ -53,11 +46,7 @@ import Tracking
     }
 
     @Test func onATripAHaltNeedsALowSpeed() {
-        var script = Script()
-        script.stand(60)
-        script.pullAway()
-        script.drive(60)
-        let look = Course(script).tracker.look
+        let look = Course(Script.driving(60, after: 60)).tracker.look
         #expect(look.outlook.stillSpeed == 0.5 && look.outlook.evidenceNeeded == nil)
         #expect(look.evidence.speed.map { abs($0 - 12) < 0.1 } == true)
         #expect(look.heldPlace == nil)
@@ -91,11 +80,9 @@ import Tracking
     }
 
     @Test func withoutStopDetectionOnlySilenceParks() {
-        var settings = Tracker.Settings.car
-        settings.motion.disableStopDetection = true
         var script = StopTests.arrived()
         script.stand(100)
-        let outlook = Course(script, settings).tracker.look.outlook
+        let outlook = Course(script, .car { $0.motion.disableStopDetection = true }).tracker.look.outlook
         #expect(outlook.stillSpeed == nil && outlook.parksBecause == .noFix)
     }
 
@@ -103,17 +90,12 @@ import Tracking
         var rule = ResolutionRule()
         rule.motion = [.moving]
         rule.intervalMs = 2000
-        var settings = Tracker.Settings.car
-        settings.resolution.rules = [rule]
-        var script = Script()
-        script.stand(60)
+        let settings = Tracker.Settings.car { $0.resolution.rules = [rule] }
+        var script = Script.parked(60)
         var course = Course(script, settings)
         let parked = try #require(course.tracker.look.published.first)
         #expect(parked.id == "car" && parked.rule == nil && parked.isCapped && !parked.isBoosted)
-        script = Script()
-        script.stand(60)
-        script.pullAway()
-        script.drive(20)
+        script = Script.driving(20, after: 60)
         course = Course(script, settings)
         let moving = try #require(course.tracker.look.published.first)
         #expect(moving.rule == 0 && !moving.isCapped && moving.resolution.intervalMs == 2000)

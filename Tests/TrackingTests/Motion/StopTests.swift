@@ -12,12 +12,23 @@ import Tracking
         return script
     }
 
+    /// Arrived, and then a jam that creeps less than the radius.
+    static func crept() -> Script {
+        var script = arrived()
+        for _ in 0..<6 {
+            script.stand(75)
+            script.drive(4, to: 1)
+            script.drive(2)
+            script.drive(4, to: 0)
+        }
+        return script
+    }
+
     @Test(arguments: [(299.0, ["-start", "+speed"]), (301.0, ["-start", "+speed", "-stop-timeout", "+speed"])])
     func stopsOnlyAfterTheStopTimeout(halt: Double, story: [String]) {
         var script = Self.arrived()
         script.stand(halt)
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         #expect(Course(script).story == story)
     }
 
@@ -67,27 +78,12 @@ import Tracking
         #expect(course.tracker.counters.halts == 1)
     }
 
-    @Test func staysMovingThroughRedLightAndTunnel() {
-        var script = Self.arrived()
-        script.stand(60)
-        script.pullAway(to: 20)
-        script.drive(20)
-        // 7 km without sky, with a crawl into it just before.
-        script.drive(8, to: 0.3)
-        script.void(280)
-        script.north += 7000
-        script.speed = 20
-        script.drive(120)
-        #expect(Course(script).story == ["-start", "+speed"])
-    }
-
     @Test func announcesHaltsAndGapsOnceTheyAreOver() {
         var script = Self.arrived()
         let standstill = script.elapsed
         script.stand(65)
         let departure = script.elapsed
-        script.pullAway(to: 20)
-        script.drive(20)
+        script.driveOff(20, at: 20)
         let lost = script.elapsed
         script.void(100)
         script.north += 2000
@@ -122,20 +118,15 @@ import Tracking
     }
 
     @Test func jamThatCreepsLessThanTheRadiusStaysOneTripAndItsStopIsDatedFromTheLastCreep() throws {
-        var script = Self.arrived()
-        for _ in 0..<6 {
-            script.stand(75)
-            script.drive(4, to: 1)
-            script.drive(2)
-            script.drive(4, to: 0)
-        }
+        var script = Self.crept()
         let standstill = script.elapsed
         script.stand(330)
-        let stop = try #require(Course(script).changes.last)
-        #expect(Course(script).story == ["-start", "+speed", "-stop-timeout"])
+        let course = Course(script)
+        let stop = try #require(course.changes.last)
+        #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(abs(try #require(stop.since).seconds - standstill) <= 15)
         #expect(stop.coordinate.distance(to: Script.place(north: script.north)) < 1)
-        #expect(abs(Course(script).tracker.snapshot.odometer - script.north) < 15)
+        #expect(abs(course.tracker.snapshot.odometer - script.north) < 15)
     }
 
     @Test func poweredOffWhileStandingStopsSooner() throws {
@@ -152,24 +143,23 @@ import Tracking
         #expect(course.records(.power).map(\.reason) == ["power-off"])
     }
 
-    @Test(arguments: [10, 5, 1, 0.5, 0.2])
-    func tripsAreTheSameAtAnyRate(rate: Double) throws {
-        var script = Self.arrived(rate: rate)
+    private static func trips(rate: Double) -> Course {
+        var script = arrived(rate: rate)
         script.stand(400)
-        script.trip(metres: 3000)
-        script.stand(90)
-        script.trip(metres: 900)
-        script.stand(400)
-        let course = Course(script)
-        #expect(course.story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"])
-        var reference = Self.arrived()
-        reference.stand(400)
-        reference.trip(metres: 3000)
-        reference.stand(90)
-        reference.trip(metres: 900)
-        reference.stand(400)
-        for (mine, other) in zip(course.changes.dropFirst(), Course(reference).changes.dropFirst()) {
-            #expect(abs(try #require(mine.since).seconds - (try #require(other.since).seconds)) <= 2 + 2 / rate)
+        script.trip(metres: 3000, stand: 90)
+        script.trip(metres: 900, stand: 400)
+        return Course(script)
+    }
+
+    @Test func tripsAreTheSameAtAnyRate() throws {
+        let reference = Self.trips(rate: 1)
+        for rate in [10, 0.5, 0.2] {
+            let course = Self.trips(rate: rate)
+            #expect(course.story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"], "\(rate)")
+            for (mine, other) in zip(course.changes.dropFirst(), reference.changes.dropFirst()) {
+                let (since, expected) = (try #require(mine.since), try #require(other.since))
+                #expect(abs(since.seconds - expected.seconds) <= 2 + 2 / rate, "\(rate)")
+            }
         }
     }
 
@@ -177,10 +167,8 @@ import Tracking
         var script = Script()
         script.tellsSpeed = false
         script.stand(60)
-        script.trip(metres: 2000)
-        script.stand(400)
-        script.trip(metres: 2000)
-        script.stand(400)
+        script.trip(metres: 2000, stand: 400)
+        script.trip(metres: 2000, stand: 400)
         #expect(Course(script).story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"])
     }
 
@@ -201,8 +189,7 @@ import Tracking
         script.pullAway()
         script.wait(1000)
         script.north += 150
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         let course = Course(script)
         #expect(course.story == ["-start", "+speed", "-gap", "+gap"])
         // Nothing says how it came there, or when.
@@ -214,14 +201,12 @@ import Tracking
     /// A tunnel of seven kilometres at 60 km/h, or a minute of it.
     @Test(arguments: [90.0, 420]) func aTunnelIsDrivenThrough(seconds: Double) throws {
         var script = Self.arrived()
-        script.pullAway(to: 17)
-        script.drive(60)
+        script.driveOff(60, at: 17)
         let before = script.north
         script.void(seconds)
         script.north += 17 * seconds
         script.drive(60)
-        script.brake()
-        script.stand(400)
+        script.stop(400)
         let course = Course(script)
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(abs(course.tracker.snapshot.odometer - script.north) < 20)
@@ -252,11 +237,9 @@ import Tracking
     }
 
     @Test func withoutStopDetectionOnlyPaceEndsATrip() {
-        var settings = Tracker.Settings.car
-        settings.motion.disableStopDetection = true
         var script = Self.arrived()
         script.stand(1000)
         script.happen(.paceRequested(.stationary))
-        #expect(Course(script, settings).story == ["-start", "+speed", "-pace"])
+        #expect(Course(script, .car { $0.motion.disableStopDetection = true }).story == ["-start", "+speed", "-pace"])
     }
 }

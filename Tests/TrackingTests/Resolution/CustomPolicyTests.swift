@@ -85,11 +85,8 @@ private struct ChessClock: ResolutionPolicy {
     }
 
     @Test func watchesNearnessWithAThresholdOfItsOwn() {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.drive(100)
-        let course = Course(script, settings([load("a", 7000, destination: Script.place(north: 1000))]))
+        let course = Course(
+            Script.driving(100, after: 100), settings([load("a", 7000, destination: Script.place(north: 1000))]))
         #expect(course.announced.map(\.resolution.displacement) == [10, 0])
     }
 

@@ -27,11 +27,7 @@ import Testing
 
     /// Parked at the origin, then north at 12 m/s for a number of seconds.
     private static func northward(_ seconds: Double) -> Script {
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.drive(seconds)
-        return script
+        return Script.driving(seconds, after: 100)
     }
 
     @Test func comesNearAndLeavesAndIsAnnouncedOnceEach() throws {
@@ -67,8 +63,7 @@ import Testing
         var script = Self.northward(195)
         #expect(Course(script, settings).intervals() == [9000, 2000])
         // Standing at a light the speed fades: first the time to go grows beyond the limit, then it is not known any more.
-        script.brake()
-        script.stand(200)
+        script.stop(200)
         #expect(Course(script, settings).intervals() == [9000, 2000, 9000])
     }
 
@@ -83,8 +78,7 @@ import Testing
     @Test func standingAtTheDestinationStaysNear() {
         var script = Self.northward(150)
         let arrival = script.north
-        script.brake()
-        script.stand(900)
+        script.stop(900)
         let course = Course(script, Self.settings([Self.load(at: arrival + 48, temporal: .seconds(60))]))
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(course.intervals() == [9000, 2000])
@@ -110,8 +104,7 @@ import Testing
     }
 
     @Test func aNewDestinationIsJudgedAtOnceAlsoWhileParked() {
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.happen(.settingsReloaded(Self.settings([Self.load(at: 300)])))
         script.happen(.settingsReloaded(Self.settings([Self.load(at: 300)])))
         script.happen(.settingsReloaded(Self.settings([Self.load(at: 520)])))
@@ -123,15 +116,12 @@ import Testing
     }
 
     @Test func parkedAtTheDestinationItIsNearFromTheFirstPlaceOn() {
-        var script = Script()
-        script.stand(100)
-        #expect(Course(script, Self.settings([Self.load(at: 100)])).intervals() == [9000, 2000])
+        #expect(Course(Script.parked(100), Self.settings([Self.load(at: 100)])).intervals() == [9000, 2000])
     }
 
     @Test func nearSurvivesARestartWithinTheHysteresis() {
         var script = Self.northward(125)
-        script.brake()
-        script.stand(10)
+        script.stop(10)
         let destination = script.north + 480
         let settings = Self.settings([Self.load(at: destination)])
         let before = Course(script, settings)

@@ -3,11 +3,7 @@ import Testing
 import Tracking
 
 @Suite struct ReceiverCycleTests {
-    private static var sleeping: Tracker.Settings {
-        var settings = Tracker.Settings.car
-        settings.receiver.sleep = true
-        return settings
-    }
+    private static var sleeping: Tracker.Settings { .car { $0.receiver.sleep = true } }
 
     /// Event times at which the receiver was put to sleep (`zzz`, and until when) and woken.
     private struct Turn: Equatable, CustomStringConvertible {
@@ -29,12 +25,15 @@ import Tracking
         private var awakeSince: Double? = -1000
         private var acquisition: Double?
 
-        init(_ settings: Tracker.Settings, restored: StoredState? = nil, acquisition: Double? = 5) {
+        init(
+            _ script: Script, _ settings: Tracker.Settings, restored: StoredState? = nil, acquisition: Double? = 5
+        ) {
             course = Course(settings, restored: restored)
             self.acquisition = acquisition
+            run(script)
         }
 
-        mutating func run(_ script: Script) {
+        private mutating func run(_ script: Script) {
             for (at, event) in script.events {
                 while let due = course.tracker.nextDeadline, due < at { happen(.deadlineReached, at: due) }
                 if case .fixReceived = event {
@@ -68,18 +67,11 @@ import Tracking
         }
     }
 
-    private static func parked(_ seconds: Double) -> Script {
-        var script = Script()
-        script.stand(seconds)
-        return script
-    }
-
     @Test func wakesForWhoeverAsksWhereItIs() throws {
-        var receiver = Obedient(Self.sleeping, acquisition: 30)
-        var script = Self.parked(400)
+        var script = Script.parked(400)
         script.happen(.locateRequested)
         script.stand(300)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping, acquisition: 30)
         #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(460, until: 760)])
         let located = try #require(receiver.course.records(.requested).first)
         #expect(located.at.seconds == 430 && located.reason == "located" && !located.moving)
@@ -88,41 +80,33 @@ import Tracking
     }
 
     @Test func staysAwakeForWhoeverAsks() {
-        var receiver = Obedient(Self.sleeping)
-        var script = Self.parked(329)
+        var script = Script.parked(329)
         script.happen(.locateRequested)
         script.wait(5)
         script.stand(100)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping)
         #expect(receiver.turns.first?.at == 389)
         #expect(receiver.course.records(.requested).count == 1)
     }
 
     @Test func nobodyWaitsForAFixForEver() {
-        var receiver = Obedient(Self.sleeping, acquisition: 70)
-        var script = Self.parked(400)
+        var script = Script.parked(400)
         script.happen(.locateRequested)
         script.stand(300)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping, acquisition: 70)
         #expect(receiver.course.records(.requested).isEmpty)
         // Outside the hours nobody is told.
-        var outside = Obedient(Self.sleeping)
-        script = Script()
-        script.stand(50)
+        script = Script.parked(50)
         script.happen(.timeWindowChanged(.tracking, open: false))
         script.happen(.locateRequested)
         script.stand(50)
-        outside.run(script)
+        let outside = Obedient(script, Self.sleeping)
         #expect(outside.course.records(.requested).isEmpty)
     }
 
     @Test func anIntervalThatIsTooLongIsShortenedUntilThen() {
-        var settings = Tracker.Settings.car
-        settings.resolution.default = Resolution(priority: .low, intervalMs: 300_000, displacement: 1000)
-        var course = Course(settings)
-        var script = Script()
-        script.stand(50)
-        course.run(script)
+        let slow = Resolution(priority: .low, intervalMs: 300_000, displacement: 1000)
+        var course = Course(Script.parked(50), .car { $0.resolution.default = slow })
         let at = EventTime(nanoseconds: 51_000_000_000)
         func asked(_ effects: [Effect]) -> [Int64] {
             effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution.intervalMs } else { nil } }
@@ -134,8 +118,7 @@ import Tracking
     }
 
     @Test func sleepsAndProbesWhileParked() {
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(Self.parked(1500))
+        let receiver = Obedient(Script.parked(1500), Self.sleeping)
         // Settled at 30 s. A probe ends 30 s after its first fix, which comes 5 s after it began.
         #expect(
             receiver.turns == [
@@ -146,23 +129,16 @@ import Tracking
     }
 
     private static func followed(every seconds: Int64) -> Tracker.Settings {
-        var settings = Tracker.Settings.car
-        settings.receiver.sleepMoving = true
-        settings.resolution.default = Resolution(priority: .low, intervalMs: seconds * 1000, displacement: 1000)
-        return settings
+        .car {
+            $0.receiver.sleepMoving = true
+            $0.resolution.default = Resolution(priority: .low, intervalMs: seconds * 1000, displacement: 1000)
+        }
     }
 
-    private static var longDrive: Script {
-        var script = Script()
-        script.stand(60)
-        script.pullAway()
-        script.drive(2400)
-        return script
-    }
+    private static var longDrive: Script { Script.driving(2400, after: 60) }
 
     @Test func sleepsBetweenTheFixesOfACoarseTrack() throws {
-        var receiver = Obedient(Self.followed(every: 300))
-        receiver.run(Self.longDrive)
+        let receiver = Obedient(Self.longDrive, Self.followed(every: 300))
         #expect(receiver.course.changes.map(\.moving) == [false, true])
         let departed = try #require(receiver.course.changes.last).at.seconds
         // Settled for 5 min; at first a cold start is expected to take 30 s, then it is known to take 5.
@@ -183,18 +159,15 @@ import Tracking
 
     @Test func staysAwakeWhereTheIntervalIsNotFarAboveTheTimeToAFix() {
         for seconds in [10, 59, 149] as [Int64] {
-            var receiver = Obedient(Self.followed(every: seconds))
-            receiver.run(Self.longDrive)
+            let receiver = Obedient(Self.longDrive, Self.followed(every: seconds))
             #expect(receiver.turns.isEmpty, "\(seconds)")
         }
     }
 
     @Test func aHaltIsWatchedToItsEnd() throws {
         var script = Self.longDrive
-        script.brake()
-        script.stand(900)
-        var receiver = Obedient(Self.followed(every: 300))
-        receiver.run(script)
+        script.stop(900)
+        let receiver = Obedient(script, Self.followed(every: 300))
         #expect(receiver.course.changes.map(\.moving) == [false, true, false])
         // Parked it stays awake: that is for another setting to decide.
         let stopped = try #require(receiver.course.changes.last).at.seconds
@@ -203,8 +176,7 @@ import Tracking
     }
 
     @Test func aViewerWakesItAtOnce() throws {
-        var receiver = Obedient(Self.followed(every: 300))
-        receiver.run(Self.longDrive)
+        var receiver = Obedient(Self.longDrive, Self.followed(every: 300))
         while receiver.turns.last?.wakes != false {
             receiver.wait(until: try #require(receiver.course.tracker.nextDeadline).seconds)
         }
@@ -218,8 +190,7 @@ import Tracking
     }
 
     @Test func sleepNeverEndsATrip() {
-        var receiver = Obedient(Self.followed(every: 36_000))
-        receiver.run(Self.longDrive)
+        var receiver = Obedient(Self.longDrive, Self.followed(every: 36_000))
         receiver.wait(until: 4000)
         let naps = receiver.turns.filter { !$0.wakes }
         #expect(!naps.isEmpty && naps.allSatisfy { ($0.until ?? .infinity) - $0.at <= 900 })
@@ -228,8 +199,7 @@ import Tracking
     @Test func silenceInSleepIsNoGapAndHeartbeatsDoNotWakeIt() {
         var settings = Self.sleeping
         settings.receiver.probe = .seconds(3600)
-        var receiver = Obedient(settings)
-        receiver.run(Self.parked(331))
+        var receiver = Obedient(Script.parked(331), settings)
         receiver.wait(until: 3900)
         let course = receiver.course
         #expect(receiver.turns == [.sleep(330, until: 3930)])
@@ -240,8 +210,7 @@ import Tracking
     }
 
     @Test func aProbeWithoutSkyIsGivenUpAndIsAGap() {
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(Self.parked(331))
+        var receiver = Obedient(Script.parked(331), Self.sleeping)
         receiver.wait(until: 1500)
         #expect(
             receiver.turns == [
@@ -253,11 +222,7 @@ import Tracking
     }
 
     @Test func aProbeFindsTheAssetDrivingAndStaysAwake() throws {
-        var script = Self.parked(400)
-        script.pullAway()
-        script.drive(600)
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(script)
+        let receiver = Obedient(Script.driving(600, after: 400), Self.sleeping)
         #expect(receiver.course.changes.map(\.moving) == [false, true])
         #expect(receiver.turns == [.sleep(330, until: 630), .wake(630)])
         #expect(try #require(receiver.course.changes.last).at.seconds <= 630 + 5 + 20)
@@ -266,56 +231,45 @@ import Tracking
 
     @Test func aProbeThatHintsAtADepartureIsProlonged() {
         // Off by 60 m without any speed from 600 s on: outside, but no evidence.
-        var script = Self.parked(600)
+        var script = Script.parked(600)
         script.offset.east = 60
         script.stand(75)
         script.offset = .zero
         script.stand(25)
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping)
         #expect(receiver.turns == [.sleep(330, until: 630), .wake(630), .sleep(695, until: 995)])
         #expect(receiver.course.story == ["-start"])
     }
 
     @Test func wakesAtOnceOnPowerMovementAndPace() {
-        let happenings: [(TrackerEvent, after: Double)] = [
-            (.movementSourceChanged(source: "gpio", moving: true), 0), (.externalPowerChanged(true), 3),
-            (.paceRequested(.moving), 0),
+        let happenings: [(TrackerEvent, wake: Double?)] = [
+            (.movementSourceChanged(source: "gpio", moving: true), 400), (.externalPowerChanged(true), 403),
+            (.paceRequested(.moving), 400),
+            // A report of no movement, or `pace stationary` while parked, is no reason.
+            (.movementSourceChanged(source: "gpio", moving: false), nil), (.paceRequested(.stationary), nil),
         ]
-        for (event, delay) in happenings {
+        for (event, wake) in happenings {
             var script = Script()
             script.happen(.externalPowerChanged(false))
             script.stand(400)
             script.happen(event)
             script.stand(100)
-            var receiver = Obedient(Self.sleeping)
-            receiver.run(script)
-            #expect(receiver.turns == [.sleep(330, until: 630), .wake(400 + delay)], "\(event)")
-        }
-        // A report of no movement, or `pace stationary` while parked, is no reason.
-        for event in [TrackerEvent.movementSourceChanged(source: "gpio", moving: false), .paceRequested(.stationary)] {
-            var script = Self.parked(400)
-            script.happen(event)
-            script.stand(100)
-            var receiver = Obedient(Self.sleeping)
-            receiver.run(script)
-            #expect(receiver.turns == [.sleep(330, until: 630)], "\(event)")
+            let turns = [.sleep(330, until: 630)] + (wake.map { [Turn.wake($0)] } ?? [])
+            #expect(Obedient(script, Self.sleeping).turns == turns, "\(event)")
         }
     }
 
     @Test func sleepsAgainAfterARousingThatCameToNothing() {
-        var script = Self.parked(400)
+        var script = Script.parked(400)
         script.happen(.movementSourceChanged(source: "gpio", moving: true))
         script.stand(400)
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping)
         #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(700, until: 1000)])
     }
 
     @Test func fixesOfAReceiverThatCannotSleepAreTrackedAsUsual() {
-        var script = Self.parked(900)
-        script.trip(metres: 3000)
-        script.stand(400)
+        var script = Script.parked(900)
+        script.trip(metres: 3000, stand: 400)
         let restless = Course(script, Self.sleeping)
         let usual = Course(script)
         #expect(restless.records == usual.records && restless.changes == usual.changes)
@@ -324,17 +278,16 @@ import Tracking
     @Test func paceMovingFromSleepIsNotTakenBackByTheSilenceBefore() {
         var settings = Self.sleeping
         settings.receiver.probe = .seconds(7200)
-        var script = Self.parked(5000)
+        var script = Script.parked(5000)
         script.happen(.paceRequested(.moving))
         script.stand(200)
         script.trip(metres: 2000)
-        var receiver = Obedient(settings)
-        receiver.run(script)
+        let receiver = Obedient(script, settings)
         #expect(receiver.course.story == ["-start", "+pace"])
     }
 
     @Test func paceMovingWithoutASkyLastsForTheNoFixTimeout() {
-        var script = Self.parked(100)
+        var script = Script.parked(100)
         script.void(4000)
         script.happen(.paceRequested(.moving))
         var course = Course(script)
@@ -348,15 +301,12 @@ import Tracking
     }
 
     @Test func aReleasedReceiverIsReleasedAgainOnceItWasFound() {
-        var settings = Tracker.Settings.car
-        settings.motion.stopOnStationary = true
         var script = StopTests.arrived()
         script.stand(600)
         let asked = script.elapsed
         script.happen(.locateRequested)
         script.stand(600)
-        var receiver = Obedient(settings)
-        receiver.run(script)
+        let receiver = Obedient(script, .releasing)
         let stop = receiver.course.changes.last?.at.seconds ?? 0
         #expect(
             receiver.turns == [
@@ -367,14 +317,11 @@ import Tracking
     }
 
     @Test func stopOnStationaryReleasesTheReceiverUntilPaceMoving() {
-        var settings = Tracker.Settings.car
-        settings.motion.stopOnStationary = true
         var script = StopTests.arrived()
         script.stand(3600)
         script.happen(.movementSourceChanged(source: "gpio", moving: true))
         script.stand(10)
-        var receiver = Obedient(settings)
-        receiver.run(script)
+        let receiver = Obedient(script, .releasing)
         let stop = receiver.course.changes.last?.at.seconds ?? 0
         #expect(receiver.course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(receiver.turns == [.sleep(stop, until: nil)])
@@ -389,36 +336,30 @@ import Tracking
         later.wait(100)
         later.happen(.paceRequested(.moving))
         later.stand(100)
-        var after = Obedient(settings, restored: receiver.course.tracker.state)
-        after.run(later)
+        let after = Obedient(later, .releasing, restored: receiver.course.tracker.state)
         #expect(after.turns == [.sleep(0, until: nil), .wake(100)])
         #expect(after.course.story == ["+pace"])
         // Unless it is not wanted any more.
-        var free = Obedient(.car, restored: receiver.course.tracker.state)
-        free.run(later)
+        let free = Obedient(later, .car, restored: receiver.course.tracker.state)
         #expect(free.turns.isEmpty)
     }
 
     @Test func aStopByHandReleasesNothing() {
-        var settings = Tracker.Settings.car
-        settings.motion.stopOnStationary = true
         var script = StopTests.arrived()
         script.happen(.paceRequested(.stationary))
         script.stand(400)
-        var receiver = Obedient(settings)
-        receiver.run(script)
+        let receiver = Obedient(script, .releasing)
         #expect(receiver.course.story == ["-start", "+speed", "-pace"])
         #expect(receiver.turns.isEmpty)
     }
 
     @Test func reloadEndsAndBeginsTheCycle() {
-        var script = Self.parked(400)
+        var script = Script.parked(400)
         script.happen(.settingsReloaded(.car))
         script.stand(400)
         script.happen(.settingsReloaded(Self.sleeping))
         script.stand(310)
-        var receiver = Obedient(Self.sleeping)
-        receiver.run(script)
+        let receiver = Obedient(script, Self.sleeping)
         #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(1100, until: 1400)])
     }
 }

@@ -116,7 +116,7 @@ import Testing
         var course = Course(script, settings([Trackable(id: "car")]))
         course.runDeadlines(through: .zero + .seconds(60))
         #expect(course.engine == [.standard, Self.coarse, Self.fine, Self.coarse])
-        #expect(course.intervals() == [3000, 1000, 3000])
+        #expect(course.intervals() == [3000, 1000, 3000] && course.tracker.nextDeadline == nil)
     }
 
     // Battery.

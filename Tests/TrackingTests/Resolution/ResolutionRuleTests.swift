@@ -86,16 +86,10 @@ import Testing
 
     @Test func motionChangesTheResolutionAlsoAtAHaltThatIsNotAnnounced() {
         let rules = [rule(20_000) { $0.motion = [.stopping] }, rule(1000) { $0.motion = [.moving] }]
-        var script = Script()
-        script.stand(100)
-        script.pullAway()
-        script.drive(60)
-        script.brake()
-        script.stand(60)
-        script.pullAway()
-        script.drive(30)
-        script.brake()
-        script.stand(400)
+        var script = Script.driving(60, after: 100)
+        script.stop(60)
+        script.driveOff(30)
+        script.stop(400)
         let course = Course(script, settings(rules))
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(course.intervals() == [3000, 1000, 20_000, 1000, 20_000, 3000])
@@ -103,16 +97,13 @@ import Testing
 
     @Test func activityChangesTheResolution() {
         let rules = [rule(1000) { $0.activity = [.inVehicle] }, rule(10_000) { $0.activity = [.onFoot] }]
-        var script = Script()
-        script.stand(100)
+        var script = Script.parked(100)
         script.drive(2, to: 1.4)
         script.drive(60)
         script.drive(1, to: 0)
         script.stand(20)
-        script.pullAway()
-        script.drive(60)
-        script.brake()
-        script.stand(400)
+        script.driveOff(60)
+        script.stop(400)
         let course = Course(script, settings(rules))
         // A standstill on foot is still. The first seconds after it may be more of the same walk.
         #expect(course.intervals() == [3000, 10_000, 3000, 10_000, 1000, 3000])
@@ -122,10 +113,7 @@ import Testing
 
     @Test func speedCrossesALimitWithHysteresis() {
         let rules = [rule(10_000) { $0.speedAbove = 20 }]
-        var script = Script()
-        script.stand(100)
-        script.pullAway(to: 25)
-        script.drive(120)
+        var script = Script.driving(120, after: 100, at: 25)
         #expect(Course(script, settings(rules)).intervals() == [3000, 10_000])
         // Within a tenth of the limit nothing changes, however often it is crossed.
         for speed in [19.0, 21, 19, 21, 19, 21, 19] { script.drive(60, to: speed) }

@@ -64,48 +64,27 @@ import Testing
         return settings
     }
 
-    private func intervals(_ effects: [Effect]) -> [Int64] {
-        effects.compactMap {
-            if case .announceResolution(_, let resolution) = $0 { resolution.intervalMs } else { nil }
-        }
-    }
-
     @Test func theLowFlagHasHysteresisAndForgetsAnUnknownLevel() {
         var script = Script()
         for percent in [50, 20, 19, 21, 22, 19, nil, 19] as [Int?] {
             script.happen(.batteryChanged(percent: percent, charging: nil))
         }
         script.happen(.externalPowerChanged(true))
-        #expect(intervals(Course(script, Self.withBattery).effects) == [1000, 3000, 1000, 3000, 1000, 3000, 1000])
-    }
-
-    @Test func parkedPublishesNoMoreOftenThanTheHeartbeatButAsksTheReceiverForAll() throws {
-        var script = Script()
-        script.stand(60)
-        script.pullAway()
-        let course = Course(script)
-        #expect(intervals(course.effects) == [600_000, 3000])
-        let engine = course.effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution } else { nil } }
-        #expect(engine == [.standard])
+        #expect(Course(script, Self.withBattery).intervals() == [1000, 3000, 1000, 3000, 1000, 3000, 1000])
     }
 
     @Test func aConstantEngineReplacesOnlyWhatTheReceiverIsAsked() {
-        var settings = Tracker.Settings.car
-        settings.resolution.constantEngine = Self.coarse
         var script = Script()
         script.happen(.sourceStateChanged(.receiving))
         script.happen(.engineSet(Self.fine))
         script.happen(.engineSet(Self.fine))
         script.happen(.engineSet(nil))
-        let course = Course(script, settings)
-        let engine = course.effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution } else { nil } }
-        #expect(engine == [Self.coarse, Self.fine, .standard])
-        #expect(intervals(course.effects) == [600_000])
+        let course = Course(script, .car { $0.resolution.constantEngine = Self.coarse })
+        #expect(course.engine == [Self.coarse, Self.fine, .standard])
+        #expect(course.intervals() == [600_000])
     }
 
     @Test func subscribersComeAskAndGo() {
-        var settings = Tracker.Settings.car
-        settings.motion.heartbeat = .zero
         var script = Script()
         func change(_ member: String, _ action: SubscriberChange.Action, of trackable: String = "car") {
             script.happen(.subscriberChanged(SubscriberChange(trackable: trackable, member: member, action: action)))
@@ -117,20 +96,9 @@ import Testing
         change("b", .update(Self.fine))
         change("b", .update(nil))
         change("a", .remove)
-        let course = Course(script, settings)
-        #expect(intervals(course.effects) == [3000, 2000, 1000, 2000, 3000])
+        let course = Course(script, .car { $0.motion.heartbeat = .zero })
+        #expect(course.intervals() == [3000, 2000, 1000, 2000, 3000])
         #expect(course.tracker.snapshot.trackables[0].subscribers == 1)
     }
 
-    @Test func aBoostEndsByItself() {
-        var settings = Tracker.Settings.car
-        settings.motion.heartbeat = .zero
-        var script = Script()
-        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(86_400))))
-        var course = Course(script, settings)
-        #expect(course.tracker.nextDeadline == EventTime.zero + .seconds(3600))
-        course.runDeadlines(through: .zero + .seconds(3600))
-        #expect(intervals(course.effects) == [3000, 1000, 3000])
-        #expect(course.tracker.nextDeadline == nil)
-    }
 }

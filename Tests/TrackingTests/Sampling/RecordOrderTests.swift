@@ -7,10 +7,7 @@ import Testing
 @Suite struct RecordOrderTests {
     /// On the way at 12 m/s; the fence is entered two fixes before a gap, which only the fix after it confirms.
     private func lostAtTheEdge() -> (script: Script, settings: Tracker.Settings) {
-        var script = Script()
-        script.stand(300)
-        script.pullAway()
-        script.drive(40)
+        var script = Script.driving(40, after: 300)
         let edge = script.north - 18
         script.wait(100)
         script.north += 100
@@ -29,12 +26,8 @@ import Testing
 
     @Test(arguments: [0.0, 1_000_000])
     func whatWaitedWhileTheOdometerWasSetTellsTheNewReading(_ metres: Double) throws {
-        var settings = Tracker.Settings.car
-        settings.sampling.rule = .trackError
-        var script = Script()
-        script.stand(300)
-        script.pullAway()
-        script.drive(100)
+        let settings = Tracker.Settings.car { $0.sampling.rule = .trackError }
+        var script = Script.driving(100, after: 300)
         let count = Course(script, settings).records.count
         script.happen(.odometerSet(metres: metres))
         script.drive(100)
@@ -50,8 +43,7 @@ import Testing
         settings.motion.staticNavigation = false
         settings.resolution.default = Resolution(priority: .high, intervalMs: 0, displacement: 0)
         for lead in 0..<12 {
-            var script = Script()
-            script.stand(300)
+            var script = Script.parked(300)
             script.trip(metres: 500)
             // The trip ends while a crossing awaits its second fix.
             let edge = script.north + 8

@@ -3,23 +3,17 @@ import Testing
 import Tracking
 
 @Suite struct RecordTests {
-    private static func parked(_ seconds: Double = 60) -> Script {
-        var script = Script()
-        script.stand(seconds)
-        return script
-    }
-
     @Test func firstRecordWaitsUntilThePlaceIsSettled() throws {
-        let course = Course(Self.parked(29))
+        let course = Course(Script.parked(29))
         #expect(course.records.isEmpty && course.tracker.snapshot.motion == .settling)
-        let settled = Course(Self.parked(31))
+        let settled = Course(Script.parked(31))
         #expect(settled.story == ["-start"])
         let record = try #require(settled.records.first)
         #expect(record.event == .motionchange && record.reason == "start" && !record.moving && record.speed == 0)
     }
 
     @Test func heartbeatsNeedNoFixAndSaySo() {
-        var script = Self.parked(700)
+        var script = Script.parked(700)
         script.happen(.batteryChanged(percent: 80, charging: false))
         var course = Course(script)
         course.runDeadlines(through: script.now + .seconds(1900))
@@ -32,17 +26,13 @@ import Tracking
     }
 
     @Test func withoutHeartbeatsAParkedAssetIsSilent() {
-        var settings = Tracker.Settings.car
-        settings.motion.heartbeat = .zero
-        let course = Course(Self.parked(7200), settings)
+        let course = Course(Script.parked(7200), .car { $0.motion.heartbeat = .zero })
         #expect(course.records.count == 1)
     }
 
     @Test(arguments: [(true, "no-sky"), (false, "receiver-lost")])
     func aGapIsRecordedOnceWithTheLastPosition(void: Bool, reason: String) throws {
-        var script = Self.parked()
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 60)
         let (lost, place) = (script.elapsed, script.north)
         if void { script.void(200) } else { script.wait(200) }
         script.north += 2400
@@ -59,47 +49,43 @@ import Tracking
         #expect(course.story == ["-start", "+speed"])
     }
 
-    @Test func aFlappingPlugWritesOneGapInAHeartbeat() {
-        var script = Self.parked()
+    /// Without heartbeats one in ten minutes.
+    @Test(arguments: [600, 0])
+    func aFlappingPlugWritesOneGapInAHeartbeat(heartbeat: Int) {
+        var script = Script.parked(60)
         for _ in 0..<40 {
             script.wait(80)
             script.stand(10)
         }
-        let course = Course(script)
-        #expect(course.tracker.counters.gaps == 40)
-        #expect(course.records(.gap).count <= 7)
-        #expect(course.story == ["-start"])
+        let course = Course(script, .car { $0.motion.heartbeat = .seconds(heartbeat) })
+        #expect(course.tracker.counters.gaps == 40 && course.story == ["-start"])
+        let gaps = course.records(.gap).map(\.at.seconds)
+        #expect((6...7).contains(gaps.count))
+        #expect(zip(gaps, gaps.dropFirst()).allSatisfy { $1 - $0 >= 600 })
     }
 
     @Test func theReasonOfAGapIsWhatIsHeardWhenItIsOne() {
         // Void for a while, then unplugged.
-        var script = Self.parked()
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 60)
         script.void(20)
         script.wait(100)
         script.drive(10)
         #expect(Course(script).records(.gap).map(\.reason) == ["receiver-lost"])
         // The supply of receiver and vehicle is one.
-        script = Self.parked()
+        script = Script.parked(60)
         script.happen(.externalPowerChanged(true))
-        script.pullAway()
-        script.drive(60)
+        script.driveOff(60)
         script.happen(.externalPowerChanged(false))
         script.wait(100)
         script.drive(10)
         #expect(Course(script).records(.gap).map(\.reason) == ["power"])
         // Fixes that are not believed are no fixes.
-        script = Self.parked()
-        script.pullAway()
-        script.drive(60)
+        script = Script.driving(60, after: 60)
         script.accuracy = 500
         script.drive(100)
         #expect(Course(script).records(.gap).map(\.reason) == ["no-sky"])
         // Fixes without a date are a fault of the receiver, and counted.
-        script = Self.parked()
-        script.pullAway()
-        script.drive(60)
+        script = Script.driving(60, after: 60)
         for _ in 0..<100 {
             script.wait(1)
             script.happen(
@@ -114,23 +100,8 @@ import Tracking
         #expect(course.tracker.counters.rejected(.dateless) == 100)
     }
 
-    @Test func aFlappingPlugWithoutHeartbeatsWritesOneGapInTenMinutes() {
-        var settings = Tracker.Settings.car
-        settings.motion.heartbeat = .zero
-        var script = Self.parked()
-        for _ in 0..<40 {
-            script.wait(80)
-            script.stand(10)
-        }
-        let gaps = Course(script, settings).records(.gap).map(\.at.seconds)
-        #expect((6...7).contains(gaps.count))
-        #expect(zip(gaps, gaps.dropFirst()).allSatisfy { $1 - $0 >= 600 })
-    }
-
     @Test func anEventThatIsDatedByTheHostDoesNotSetTheTrackBack() {
-        var script = Self.parked()
-        script.pullAway()
-        script.drive(30)
+        var script = Script.driving(30, after: 60)
         // The next fix arrives 0.9 s late; meanwhile the host dates a panic 1.5 s after the last one.
         script.wait(1.5)
         script.happen(.panicRequested)
@@ -151,9 +122,7 @@ import Tracking
             Trackable(id: "car"),
             Trackable(id: "load", constraints: .default(.init(resolutions: .init(farWithoutSubscriber: coarse)))),
         ])
-        var script = Self.parked()
-        script.pullAway()
-        script.drive(300)
+        let script = Script.driving(300, after: 60)
         let course = Course(script, settings)
         let car = course.records.filter { $0.trackable == "car" }
         let load = course.records.filter { $0.trackable == "load" }
@@ -168,7 +137,7 @@ import Tracking
     }
 
     @Test func powerIsRecordedAtOnceAndADipIsNot() {
-        var script = Self.parked()
+        var script = Script.parked(60)
         script.happen(.externalPowerChanged(true))
         script.stand(10)
         script.happen(.externalPowerChanged(false))
@@ -192,7 +161,7 @@ import Tracking
         guard case .count(.panicRefused) = refused.effects.last else {
             return #expect(Bool(false), "panic without a place")
         }
-        script = Self.parked(100)
+        script = Script.parked(100)
         script.happen(.panicRequested)
         let panic = try #require(Course(script).records.last)
         #expect(panic.event == .panic && panic.coordinate == Script.origin && panic.time.seconds == 100)
@@ -200,15 +169,12 @@ import Tracking
     }
 
     @Test func tripSummaryFollowsTheStop() throws {
-        var settings = Tracker.Settings.car
-        settings.tripSummary = true
-        var script = Self.parked(100)
-        script.trip(metres: 2000)
-        script.stand(60)
+        var script = Script.parked(100)
+        script.trip(metres: 2000, stand: 60)
         script.trip(metres: 1000)
         let standstill = script.elapsed
         script.stand(310)
-        let course = Course(script, settings)
+        let course = Course(script, .car { $0.tripSummary = true })
         let stop = try #require(course.records.lastIndex { $0.event == .motionchange })
         let record = course.records[stop + 1]
         let trip = try #require(record.trip)
@@ -220,60 +186,45 @@ import Tracking
     }
 
     @Test func idleCountsTheWholeOfAHaltThatCrept() throws {
-        var settings = Tracker.Settings.car
-        settings.tripSummary = true
-        var script = StopTests.arrived()
-        for _ in 0..<6 {
-            script.stand(75)
-            script.drive(4, to: 1)
-            script.drive(2)
-            script.drive(4, to: 0)
-        }
+        var script = StopTests.crept()
         script.stand(330)
-        let trip = try #require(Course(script, settings).records(.trip).first?.trip)
+        let trip = try #require(Course(script, .car { $0.tripSummary = true }).records(.trip).first?.trip)
         // From the first standing to the last creep, whose evidence fades within some seconds.
         #expect(trip.idle > 6 * 75 - 30 && trip.idle <= 6 * 85 + 15, "\(trip.idle)")
     }
 
     @Test(arguments: [Int64(-86_400), -60, 60, 86_400])
     func aClockStepDoesNotStretchATrip(step: Int64) throws {
-        var settings = Tracker.Settings.car
-        settings.tripSummary = true
-        var script = Self.parked(100)
-        script.pullAway()
-        script.drive(300)
+        var script = Script.driving(300, after: 100)
         script.clockStep = step * 1000
         script.drive(300)
         script.brake()
         let duration = script.elapsed - 100
         script.stand(310)
-        let trip = try #require(Course(script, settings).records(.trip).first?.trip)
+        let trip = try #require(Course(script, .car { $0.tripSummary = true }).records(.trip).first?.trip)
         #expect(abs(Double(trip.end.milliseconds(since: trip.start)) / 1000 - duration) <= 13)
     }
 
-    /// Brakes for some seconds before a tunnel and comes out of it after its timer has run out.
-    @Test func theUnseenWayWithinAHaltIsAGapOnTheOdometer() {
-        var script = Self.parked(100)
-        script.pullAway(to: 20)
-        script.drive(60)
+    /// Brakes for some seconds before a tunnel and comes out of it before or after its timer has run out.
+    @Test(arguments: [(280, 7000), (400, 9000)] as [(Double, Double)])
+    func theUnseenWayWithinAHaltIsAGapOnTheOdometer(seconds: Double, metres: Double) {
+        var script = Script.driving(60, after: 100, at: 20)
         script.drive(8, to: 0.3)
         script.drive(6)
-        script.void(400)
-        script.north += 9000
+        script.void(seconds)
+        script.north += metres
         script.speed = 20
-        script.drive(60)
+        script.drive(120)
         let course = Course(script)
-        #expect(course.changes.map(\.moving) == [false, true])
+        #expect(course.story == ["-start", "+speed"])
         #expect(abs(course.tracker.snapshot.odometer - script.north) < 40)
-        #expect(abs(course.tracker.snapshot.gapMetres - 9000) < 40)
+        #expect(abs(course.tracker.snapshot.gapMetres - metres) < 40)
     }
 
     @Test func odometerCountsOnlyWhatWasDriven() {
-        var script = Self.parked(300)
-        script.trip(metres: 5000)
-        script.stand(120)
-        script.trip(metres: 5000)
-        script.stand(1000)
+        var script = Script.parked(300)
+        script.trip(metres: 5000, stand: 120)
+        script.trip(metres: 5000, stand: 1000)
         let course = Course(script)
         #expect(abs(course.tracker.snapshot.odometer - 10_000) < 60)
         let odometers = course.records.map(\.odometer)
@@ -281,9 +232,7 @@ import Tracking
     }
 
     @Test func odometerDoesNotSeeJumpsButDoesCountWithoutSpeeds() {
-        var script = Self.parked(100)
-        script.pullAway()
-        script.drive(100)
+        var script = Script.driving(100, after: 100)
         script.offset.east = 60
         script.drive(20)
         script.offset = .zero
@@ -299,13 +248,10 @@ import Tracking
     }
 
     @Test func odometerDoesNotCountTheNoiseOfHalts() {
-        var script = Self.parked(100)
+        var script = Script.parked(100)
         for _ in 0..<20 {
             script.trip(metres: 100)
-            for second in 0..<30 {
-                script.elapsed += 1
-                script.fix(speed: 0.45, course: Double(second % 4) * 90)
-            }
+            script.standNoisily(30, speed: 0.45)
         }
         let course = Course(script)
         #expect(course.tracker.counters.halts == 19)
@@ -313,9 +259,7 @@ import Tracking
     }
 
     @Test func speedsThatAreNoneDoNotTurnTheOdometer() {
-        var script = Self.parked(100)
-        script.pullAway()
-        script.drive(100)
+        var script = Script.driving(100, after: 100)
         let before = script.north
         for speed in [-5, .nan, .infinity, 4000, -.infinity] as [Double] {
             script.north += 12
@@ -328,9 +272,8 @@ import Tracking
     }
 
     @Test func replayedTwiceGivesTheSame() {
-        var script = Self.parked(100)
-        script.trip(metres: 3000)
-        script.stand(400)
+        var script = Script.parked(100)
+        script.trip(metres: 3000, stand: 400)
         script.wait(500)
         script.trip(metres: 900)
         let (first, second) = (Course(script), Course(script))

@@ -46,7 +46,7 @@ import Testing
 
     @Test func elasticityHoldsBackAFastAsset() {
         let resolution = Resolution(priority: .balanced, intervalMs: 1_000_000, displacement: 10)
-        let looks = [0, 1, 2, 3].map { Look(seconds: Double($0), metres: Double($0) * 12, speed: 12) }
+        let looks: [Look] = (0...3).map { Look(seconds: Double($0), metres: Double($0 * 12), speed: 12) }
         #expect(reasons(looks, resolution) { _ in } == [.first, .displacement, .displacement, .displacement])
         #expect(reasons(looks, resolution) { $0.elasticity = 1 } == [.first, nil, nil, .displacement])
     }
@@ -61,24 +61,19 @@ import Testing
     }
 
     @Test func aTurnIsKeptAtSpeedAndNotTwiceInTwoSeconds() {
-        func turned(by angle: Double, speed: Double? = 5, before: Double? = 5, after seconds: Double = 2)
-            -> LocationSampler.Trigger?
-        {
+        let turns: [(angle: Double, speed: Double?, before: Double, seconds: Double, isKept: Bool)] = [
+            (20, 5, 5, 2, true), (19.9, 5, 5, 2, false), (-20, 5, 5, 2, true), (20, 1.9, 5, 2, false),
+            (20, 5, 1.9, 2, false), (20, 2, 2, 2, true), (20, nil, 5, 2, false), (90, 5, 5, 1.999, false),
+            (.nan, 5, 5, 2, false),
+        ]
+        for turn in turns {
+            let course = (350 + turn.angle).truncatingRemainder(dividingBy: 360)
             let looks = [
-                Look(seconds: 0, speed: before, course: 350),
-                Look(seconds: seconds, speed: speed, course: (350 + angle).truncatingRemainder(dividingBy: 360)),
+                Look(seconds: 0, speed: turn.before, course: 350),
+                Look(seconds: turn.seconds, speed: turn.speed, course: course),
             ]
-            return reasons(looks) { $0.angle = 20 }[1]
+            #expect(reasons(looks) { $0.angle = 20 } == [.first, turn.isKept ? .angle : nil], "\(turn)")
         }
-        #expect(turned(by: 20) == .angle)
-        #expect(turned(by: 19.9) == nil)
-        #expect(turned(by: -20) == .angle)
-        #expect(turned(by: 20, speed: 1.9) == nil)
-        #expect(turned(by: 20, before: 1.9) == nil)
-        #expect(turned(by: 20, speed: 2, before: 2) == .angle)
-        #expect(turned(by: 20, speed: nil) == nil)
-        #expect(turned(by: 90, after: 1.999) == nil)
-        #expect(turned(by: .nan) == nil)
         let unknown = [Look(seconds: 0, speed: 5, course: 10), Look(seconds: 5, speed: 5), Look(seconds: 9, speed: 5)]
         #expect(reasons(unknown) { $0.angle = 20 } == [.first, nil, nil])
     }

@@ -4,7 +4,7 @@ import Testing
 import Tracking
 
 @Suite struct SkippedLocationsTests {
-    private func times(_ added: some Sequence<Int64>, countMax: Int = 60) -> [Int64] {
+    private func times(_ added: [Int64], countMax: Int = 60) -> [Int64] {
         var skipped = SkippedLocations<Int64>(countMax: countMax)
         for (sequence, time) in added.enumerated() {
             skipped.add(time, time: UTCTime(milliseconds: time), sequence: Int64(sequence))
@@ -12,13 +12,12 @@ import Tracking
         return skipped.elements
     }
 
-    @Test func sortsByTimeOfTheFix() {
+    @Test func sortsByTimeOfTheFixAndDropsTheOldestWhateverTheOrderOfArrival() {
+        let all = [Int64](0...100)
         #expect(times([4, 1, 3, 2]) == [1, 2, 3, 4])
-    }
-
-    @Test func dropsTheOldestByTimeWhateverTheOrderOfArrival() {
-        #expect(times(Int64(0)...100) == Array(41...100))
-        #expect(times((Int64(0)...100).reversed()) == Array(41...100))
+        let newest = [Int64](41...100)
+        #expect(times(all) == newest)
+        #expect(times(all.reversed()) == newest)
         #expect(times([5, 1], countMax: 1) == [5])
         #expect(times([.max, .min, 0], countMax: 2) == [0, .max])
     }

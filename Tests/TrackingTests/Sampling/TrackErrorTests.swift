@@ -63,6 +63,16 @@ import Testing
             }
         }
 
+        /// Due north in even steps, one for each number of a range.
+        mutating func north(_ numbers: ClosedRange<Int>, metres: Double, seconds: Double = 1, speed: Double? = nil) {
+            for number in numbers {
+                let place = Script.place(north: Double(number) * metres)
+                feed(
+                    Fed(time: TrackErrorTests.seconds(Double(number) * seconds), coordinate: place), speed: speed,
+                    course: speed.map { _ in 0 })
+            }
+        }
+
         mutating func close() {
             guard sampler.isOpen else { return }
             sampler.keepNewest()
@@ -87,9 +97,7 @@ import Testing
 
     @Test func aStraightWayNeedsItsEndsOnly() {
         var run = Run { $0.maxDelay = .seconds(3600) }
-        for second in 0...200 {
-            run.feed(Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: Double(second) * 15)))
-        }
+        run.north(0...200, metres: 15)
         #expect(run.kept == [0])
         run.close()
         #expect(run.kept == [0, 200])
@@ -97,9 +105,7 @@ import Testing
 
     @Test func aCornerIsKeptWhereTheWayTurns() {
         var run = Run()
-        for second in 0...10 {
-            run.feed(Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: Double(second) * 15)))
-        }
+        run.north(0...10, metres: 15)
         for second in 11...20 {
             let place = Script.place(north: 150, east: Double(second - 10) * 15)
             run.feed(Fed(time: Self.seconds(Double(second)), coordinate: place))
@@ -111,9 +117,7 @@ import Testing
 
     @Test func theDelayCountsInclusively() {
         var run = Run { $0.maxDelay = .seconds(30) }
-        for second in 0...95 {
-            run.feed(Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: Double(second) * 15)))
-        }
+        run.north(0...95, metres: 15)
         #expect(run.kept == [0, 30, 60, 90])
         #expect(run.why.dropFirst().allSatisfy { $0 == .maxDelay })
     }
@@ -131,9 +135,7 @@ import Testing
 
     @Test func standingNeedsNoPoint() {
         var run = Run()
-        for second in 0...10 {
-            run.feed(Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: Double(second) * 8)))
-        }
+        run.north(0...10, metres: 8)
         for second in 11...600 {
             run.feed(Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: 80), isStanding: true))
         }
@@ -150,22 +152,14 @@ import Testing
 
     @Test func tenFixesASecondFillTheListAndGoOn() {
         var run = Run { $0.maxDelay = .seconds(3600) }
-        for index in 0...1000 {
-            run.feed(
-                Fed(time: Self.seconds(Double(index) / 10), coordinate: Script.place(north: Double(index) * 1.5)))
-        }
+        run.north(0...1000, metres: 1.5, seconds: 0.1)
         #expect(run.kept == [0, 256, 512, 768])
         #expect(run.why.dropFirst().allSatisfy { $0 == .segmentFull })
     }
 
     @Test func anExtraTriggerAddsPointsAndKeepsTheBound() {
         var run = Run { $0.angle = 20 }
-        for second in 0...10 {
-            run.feed(
-                Fed(time: Self.seconds(Double(second)), coordinate: Script.place(north: Double(second) * 15)),
-                speed: 15,
-                course: 0)
-        }
+        run.north(0...10, metres: 15, speed: 15)
         // Straight on, with another course: in reach, so this fix alone is kept.
         run.feed(Fed(time: Self.seconds(11), coordinate: Script.place(north: 165)), speed: 15, course: 30)
         #expect(run.kept == [0, 11] && run.why.last == .angle)

@@ -25,31 +25,30 @@ import Testing
                 timetable: try Self.timetable(track, hours))
         }
 
-        private static func timetable(_ track: String?, _ hours: [String]) throws -> Timetable {
+        static func timetable(_ track: String?, _ hours: [String]) throws -> Timetable {
             var timetable = Timetable()
             if let track { timetable.set(.tracking, try WeeklyHours(parsing: track)) }
             for text in hours { timetable.set(.hours(text), try WeeklyHours(parsing: text)) }
             return timetable
         }
 
-        mutating func reload(_ track: String?, hours: [String] = []) throws {
-            let before = run.tracker.snapshot.inHours
-            var effects: [Effect] = []
-            run.reloaded(nil, try Self.timetable(track, hours), at: at) { effect, _ in effects.append(effect) }
-            look(before)
-            for effect in effects { note(effect) }
-        }
-
         private var at: EventTime { EventTime(nanoseconds: Int64(seconds * 1e9)) }
 
-        private mutating func note(_ effect: Effect) {
-            if case .record(let location) = effect { records.append(location) }
-            if case .announceMotion(let change) = effect { changes.append(change) }
-        }
-
-        private mutating func look(_ before: Bool) {
+        private mutating func watch(_ step: (inout TrackerRun, (Effect, UTCTime?) -> Void) throws -> Void) rethrows {
+            let before = run.tracker.snapshot.inHours
+            var effects: [Effect] = []
+            try step(&run) { effect, _ in effects.append(effect) }
             let now = run.tracker.snapshot.inHours
             if now != before { log.append("\(now ? "+" : "-")\(run.reached.nanoseconds / 1_000_000_000)") }
+            for effect in effects {
+                if case .record(let location) = effect { records.append(location) }
+                if case .announceMotion(let change) = effect { changes.append(change) }
+            }
+        }
+
+        mutating func reload(_ track: String?) throws {
+            let (timetable, at) = (try Self.timetable(track, []), at)
+            watch { $0.reloaded(nil, timetable, at: at, $1) }
         }
 
         /// One fix a second.
@@ -62,25 +61,17 @@ import Testing
                     time: dated ? time : nil, timeOfDay: time.timeOfDay, at: at,
                     coordinate: Coordinate(latitudeE7: 520_000_000 + north, longitudeE7: 130_000_000),
                     horizontalAccuracy: 4, speed: speed, course: 0, mode: .threeD)
-                var effects: [Effect] = []
-                let before = run.tracker.snapshot.inHours
-                run.epochReceived(.fix(fix), at: at) { effect, _ in effects.append(effect) }
-                look(before)
-                for effect in effects { note(effect) }
+                watch { $0.epochReceived(.fix(fix), at: fix.at, $1) }
             }
         }
 
         /// Time passes without any epoch.
         mutating func silence(_ length: Double) {
             seconds += length
-            var effects: [Effect] = []
             while let due = run.nextDeadline, due <= at {
-                let before = run.tracker.snapshot.inHours
-                run.passDeadlines(through: due) { effect, _ in effects.append(effect) }
-                look(before)
+                watch { $0.passDeadlines(through: due, $1) }
                 guard run.nextDeadline.map({ $0 > due }) ?? true else { break }
             }
-            for effect in effects { note(effect) }
         }
     }
 
@@ -102,11 +93,6 @@ import Testing
     }
 
     @Test func hoursThatAreNoMoreAreClosedAndThoseThatStayGoOn() throws {
-        func timetable(_ hours: [String]) throws -> Timetable {
-            var timetable = Timetable()
-            for text in hours { timetable.set(.hours(text), try WeeklyHours(parsing: text)) }
-            return timetable
-        }
         func words(_ events: [TrackerEvent]) -> [String] {
             events.compactMap { event in
                 guard case .timeWindowChanged(.hours(let hours), let open) = event else { return nil }
@@ -114,9 +100,9 @@ import Testing
             }
         }
         let now = UTCTime(milliseconds: Self.start + 120_000)
-        var watch = TimeWindowWatch(try timetable(["mon 07:00-09:00", "mon 08:00-08:05"]))
+        var watch = TimeWindowWatch(try Rig.timetable(nil, ["mon 07:00-09:00", "mon 08:00-08:05"]))
         #expect(words(watch.begins(now, at: .zero)) == ["+mon 07:00-09:00", "+mon 08:00-08:05"])
-        let other = try timetable(["mon 08:00-08:05", "mon 07:30-08:30", "tue"])
+        let other = try Rig.timetable(nil, ["mon 08:00-08:05", "mon 07:30-08:30", "tue"])
         #expect(words(watch.reloaded(other, now, at: .zero)) == ["-mon 07:00-09:00", "+mon 07:30-08:30"])
         #expect(watch.reloaded(other, now, at: .zero).isEmpty)
     }
@@ -238,20 +224,14 @@ import Testing
     @Test func otherHoursAreReportedToo() throws {
         var rig = try Rig(nil, hours: ["mon 08:00-09:00", "tue 08:00-09:00"])
         var reported: [TrackerEvent] = []
-        var watch = TimeWindowWatch(
-            try {
-                var timetable = Timetable()
-                timetable.set(.hours("a"), try WeeklyHours(parsing: "mon 08:00-09:00"))
-                timetable.set(.hours("b"), try WeeklyHours(parsing: "tue"))
-                timetable.set(.tracking, try WeeklyHours(parsing: "mon"))
-                return timetable
-            }())
+        var watch = TimeWindowWatch(try Rig.timetable("mon", ["mon 08:00-09:00", "tue"]))
         reported += watch.begins(UTCTime(milliseconds: Self.start), at: .zero)
         #expect(reported.isEmpty && watch.due == nil)
         reported += watch.reached(UTCTime(milliseconds: Self.start), at: .zero, believed: 1)
         #expect(reported.isEmpty && watch.due == .zero + .seconds(60))
         reported += watch.deadlineReached(UTCTime(milliseconds: Self.start + 59_999), at: .zero + .seconds(60))
-        guard case .timeWindowChanged(.hours("a"), open: true) = reported.first, reported.count == 1 else {
+        guard case .timeWindowChanged(.hours("mon 08:00-09:00"), open: true) = reported.first, reported.count == 1
+        else {
             Issue.record("\(reported)")
             return
         }

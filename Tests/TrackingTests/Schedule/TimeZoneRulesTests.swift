@@ -25,9 +25,8 @@ import Testing
         let times = (0..<2000).map { _ in Int64.random(in: 31_536_000...2_114_380_800, using: &random) }
         let offsets = try Self.offsetsByDate(at: times, in: name)
         try #require(offsets.count == times.count)
-        for (time, offset) in zip(times, offsets) {
-            #expect(rules.offset(at: time).seconds == offset, "seed \(seed), \(time)")
-        }
+        let wrong = zip(times, offsets).first { rules.offset(at: $0).seconds != $1 }
+        #expect(wrong == nil, "seed \(seed)")
     }
 
     /// Seconds east of Greenwich by the C library, which reads the same files: those of Foundation are its own, and older.
@@ -58,10 +57,12 @@ import Testing
         var time: Int64 = 0
         var changes = 0
         while let next = rules.offset(at: time).until, next < 7_258_118_400 {
-            #expect(next > time)
             // A change may keep the offset and give it another name.
-            #expect(rules.offset(at: next - 1).until == next)
-            #expect(rules.offset(at: next - 1).seconds == rules.offset(at: time).seconds)
+            let before = rules.offset(at: next - 1)
+            guard next > time, before.until == next, before.seconds == rules.offset(at: time).seconds else {
+                Issue.record("after \(time): \(next), before which \(before) holds")
+                return
+            }
             time = next
             changes += 1
         }
@@ -132,7 +133,7 @@ import Testing
         for count in stride(from: 0, to: good.count, by: 7) {
             #expect(TimeZoneRules(tzif: Array(good[..<count])) == nil)
         }
-        for _ in 0..<3000 {
+        for _ in 0..<1500 {
             var bytes = good
             for _ in 0..<Int.random(in: 1...8, using: &random) {
                 bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
@@ -140,7 +141,9 @@ import Testing
             guard let rules = TimeZoneRules(tzif: bytes) else { continue }
             for time in [Int64.min, -1, 0, 1_767_225_600, 4_102_444_800, .max] {
                 let (seconds, until) = rules.offset(at: time)
-                #expect(abs(seconds) < 30 * 3600 && until.map { $0 > time } ?? true, "seed \(seed)")
+                if abs(seconds) >= 30 * 3600 || until.map({ $0 <= time }) ?? false {
+                    Issue.record("seed \(seed): \(seconds) until \(until ?? 0) at \(time)")
+                }
             }
         }
     }

@@ -102,7 +102,7 @@ import Testing
             let minute = Int.random(in: 0..<1440, using: &random)
             return "\(minute / 60):\(minute % 60 < 10 ? "0" : "")\(minute % 60)"
         }
-        for _ in 0..<12 {
+        for _ in 0..<4 {
             var texts: [String] = []
             for _ in 0..<Int.random(in: 1...3, using: &random) {
                 let days = (0..<Int.random(in: 1...2, using: &random)).map { _ in

@@ -7,16 +7,8 @@ import Tracking
     private static let closed = TrackerEvent.timeWindowChanged(.tracking, open: false)
     private static let open = TrackerEvent.timeWindowChanged(.tracking, open: true)
 
-    private func parked() -> Script {
-        var script = Script()
-        script.stand(100)
-        return script
-    }
-
     @Test func aTripEndsWithItsHoursWhereItIs() throws {
-        var script = parked()
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 100)
         script.happen(Self.closed)
         let (end, place) = (script.elapsed, Script.place(north: script.north))
         script.drive(600)
@@ -26,7 +18,12 @@ import Tracking
         #expect(stop.event == .motionchange && stop.reason == "schedule" && !stop.moving)
         #expect(stop.time.seconds == end && stop.coordinate == place && stop.speed == 0)
         #expect(course.changes.last?.since?.seconds == end)
-        #expect(!course.tracker.snapshot.inHours)
+        #expect(!course.tracker.snapshot.inHours && course.records.allSatisfy { $0.at.seconds <= end })
+        // Who is elsewhere when they begin again has left.
+        script.stop(3600)
+        script.happen(Self.open)
+        script.stand(100)
+        #expect(Course(script).changes.last?.moving == true)
     }
 
     @Test func aHaltThatTheEndOfTheHoursCutsOffIsDatedToItsBeginning() throws {
@@ -40,7 +37,7 @@ import Tracking
     }
 
     @Test func outsideTheHoursNothingIsRecordedWhateverHappens() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(.externalPowerChanged(true))
         script.happen(Self.closed)
         let end = script.elapsed
@@ -59,7 +56,7 @@ import Tracking
     }
 
     @Test func aPanicIsRecordedAtAnyHourWhereTheAssetIs() throws {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.trip(metres: 3000)
         script.happen(.panicRequested)
@@ -68,7 +65,7 @@ import Tracking
     }
 
     @Test func theFirstHeartbeatComesAHeartbeatAfterTheHoursBegin() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.stand(7200)
         script.happen(Self.open)
@@ -78,10 +75,9 @@ import Tracking
     }
 
     @Test func whatWasDrivenMeanwhileIsNotOnTheOdometer() throws {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
-        script.trip(metres: 5000)
-        script.stand(3600)
+        script.trip(metres: 5000, stand: 3600)
         let driven = script.north
         script.happen(Self.open)
         script.stand(60)
@@ -93,10 +89,9 @@ import Tracking
     }
 
     @Test func whoDrivesWhenTheHoursBeginHasLeft() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
-        script.pullAway()
-        script.drive(300)
+        script.driveOff(300)
         script.happen(Self.open)
         let before = script.north
         script.drive(60)
@@ -107,7 +102,7 @@ import Tracking
     }
 
     @Test func whoStayedIsStillParked() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.stand(3600)
         script.happen(Self.open)
@@ -118,11 +113,9 @@ import Tracking
     }
 
     @Test func theFirstPlaceIsSoughtAgainWithinTheHours() throws {
-        var script = Script()
-        script.stand(10)
+        var script = Script.parked(10)
         script.happen(Self.closed)
-        script.trip(metres: 3000)
-        script.stand(600)
+        script.trip(metres: 3000, stand: 600)
         script.happen(Self.open)
         let start = script.elapsed
         script.stand(60)
@@ -134,7 +127,7 @@ import Tracking
     }
 
     @Test func aSilenceThatBeganOutsideTheHoursIsAGapFromTheirBeginningOn() throws {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.stand(600)
         script.wait(3000)
@@ -158,15 +151,13 @@ import Tracking
     }
 
     @Test func aRestartOutsideTheHoursStaysParkedAndSilent() {
-        let course = restarted(parked()) { $0.stand(3600) }
+        let course = restarted(Script.parked(100)) { $0.stand(3600) }
         #expect(course.records.isEmpty && course.story.isEmpty)
         #expect(course.tracker.snapshot.motion == .stationary)
     }
 
     @Test func aTripThatTheProcessDidNotSeeEndIsEndedWhereItWasSeen() throws {
-        var script = parked()
-        script.pullAway()
-        script.drive(60)
+        let script = Script.driving(60, after: 100)
         let (time, place) = (script.elapsed, Script.place(north: script.north))
         let course = restarted(script) {
             $0.north += 4000
@@ -186,7 +177,7 @@ import Tracking
     }
 
     @Test func fencesThatChangeOutsideTheHoursAreRecordedWhenTheyBegin() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.stand(100)
         script.happen(
@@ -208,13 +199,13 @@ import Tracking
         later.stand(100)
         later.happen(Self.open)
         later.stand(100)
-        let course = Course(later, restored: Course(parked(), Self.fenced()).tracker.state)
+        let course = Course(later, restored: Course(Script.parked(100), Self.fenced()).tracker.state)
         #expect(course.records(.geofence).map(\.at.seconds) == [101])
         #expect(course.records.allSatisfy { $0.at.seconds > 100 })
     }
 
     @Test func anUnwatchedStayIsNotLongUntilItIsSeenToGoOn() {
-        var script = parked()
+        var script = Script.parked(100)
         script.happen(Self.closed)
         script.stand(1000)
         var stays = script
@@ -233,13 +224,9 @@ import Tracking
     }
 
     @Test func aReceiverThatWasReleasedIsWantedWhenTheHoursBegin() {
-        var settings = Tracker.Settings.car
-        settings.motion.stopOnStationary = true
-        var script = parked()
-        script.pullAway()
-        script.drive(60)
+        var script = Script.driving(60, after: 100)
         script.happen(Self.closed)
-        var course = Course(script, settings)
+        var course = Course(script, .releasing)
         #expect(course.tracker.snapshot.receiverSleep == .released)
         course.handle(Self.open, at: script.now + .seconds(3600))
         #expect(course.tracker.snapshot.receiverSleep == nil)
@@ -250,7 +237,7 @@ import Tracking
         script.happen(Self.closed)
         script.wait(10)
         script.happen(Self.open)
-        var state = Course(parked()).tracker.state
+        var state = Course(Script.parked(100)).tracker.state
         state.power.externalPower = true
         var course = Course(script, restored: state)
         course.runDeadlines(through: script.now + .seconds(86_400))

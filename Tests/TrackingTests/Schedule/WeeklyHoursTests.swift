@@ -19,39 +19,24 @@ import Testing
         return ranges
     }
 
-    private static let day: Int64 = 1440
+    static let readings: [([String], [ClosedRange<Int64>])] = [
+        (["mon 08:00-18:00"], [480...1079]), (["MON 8:00 - 18:00"], [480...1079]),
+        (["mon,wed 08:00-09:00"], [480...539, 3360...3419]), (["sat-sun"], [7200...10_079]),
+        (["tue 08:00-10:00,11:00-12:00"], [1920...2039, 2100...2159]), (["tue 22:00-06:00"], [2760...3239]),
+        // Over midnight at the end of the week.
+        (["sun 22:00-06:00"], [0...359, 9960...10_079]), (["fri-mon 00:00-24:00"], [0...1439, 5760...10_079]),
+        (["sun-mon"], [0...1439, 8640...10_079]), (["mon 18:00-00:00"], [1080...1439]), (["mon 00:00-00:01"], [0...0]),
+        (["mon,mon 08:00-09:00,08:30-10:00"], [480...599]), (["mon-sun"], [0...10_079]),
+        (["mon,tue 00:00-24:00"], [0...2879]),
+        // Times alone are of each day.
+        (["12:00-13:00"], (0..<7).map { $0 * 1440 + 720...$0 * 1440 + 779 }),
+        // One of several is enough.
+        (["mon 08:00-12:00", "mon 11:00-13:00", "tue 08:00-09:00"], [480...779, 1920...1979]),
+    ]
 
-    @Test(
-        arguments: [
-            ("mon 08:00-18:00", [480...1079]),
-            ("MON 8:00 - 18:00", [480...1079]),
-            ("mon,wed 08:00-09:00", [480...539, 2 * day + 480...2 * day + 539]),
-            ("sat-sun", [5 * day...7 * day - 1]),
-            ("tue 08:00-10:00,11:00-12:00", [day + 480...day + 599, day + 660...day + 719]),
-            ("tue 22:00-06:00", [day + 1320...day + 1799]),
-            // Over midnight at the end of the week.
-            ("sun 22:00-06:00", [0...359, 7 * day - 120...7 * day - 1]),
-            ("fri-mon 00:00-24:00", [0...day - 1, 4 * day...7 * day - 1]),
-            ("sun-mon", [0...day - 1, 6 * day...7 * day - 1]),
-            ("mon 18:00-00:00", [1080...1439]),
-            ("mon 00:00-00:01", [0...0]),
-            ("mon,mon 08:00-09:00,08:30-10:00", [480...599]),
-            ("mon-sun", [0...7 * day - 1]),
-            ("mon,tue 00:00-24:00", [0...2 * day - 1]),
-        ] as [(String, [ClosedRange<Int64>])])
-    func readsDaysAndTimes(text: String, expected: [ClosedRange<Int64>]) throws {
-        #expect(try open([text]) == expected)
-    }
-
-    @Test func timesAloneAreOfEachDay() throws {
-        let ranges = try open(["12:00-13:00"])
-        #expect(ranges == (0..<7).map { $0 * Self.day + 720...$0 * Self.day + 779 })
-    }
-
-    @Test func severalTextsAreOpenWhenOneOfThemIs() throws {
-        #expect(
-            try open(["mon 08:00-12:00", "mon 11:00-13:00", "tue 08:00-09:00"])
-                == [480...779, Self.day + 480...Self.day + 539])
+    @Test(arguments: readings)
+    func readsDaysAndTimes(texts: [String], expected: [ClosedRange<Int64>]) throws {
+        #expect(try open(texts) == expected)
     }
 
     @Test(

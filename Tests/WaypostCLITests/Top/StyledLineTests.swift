@@ -40,10 +40,12 @@ import Testing
         #expect(line.escaped == "\u{1b}[1;31m\\x1b[5m\u{1b}[0m plain")
     }
 
-    @Test(arguments: [
+    static let columns: [(String, Int)] = [
         ("abc", 3), ("größer", 6), ("e\u{301}", 1), ("東京", 4), ("a\u{301}\u{302}\u{303}\u{304}b", 2), ("🚚", 2),
         ("\u{e000}", 1),
-    ])
+    ]
+
+    @Test(arguments: columns)
     func aLineKnowsItsColumns(_ text: String, _ columns: Int) { #expect(line(text).columns == columns) }
 
     @Test func accentsDoNotPileUp() {
@@ -51,7 +53,9 @@ import Testing
         #expect(line(piled).text.unicodeScalars.count == 3)
     }
 
-    @Test(arguments: [(10, "abcdefghij"), (9, "abcdefgh…"), (1, "…"), (0, "")])
+    static let cuts: [(Int, String)] = [(10, "abcdefghij"), (9, "abcdefgh…"), (1, "…"), (0, "")]
+
+    @Test(arguments: cuts)
     func aCutLineSaysSo(_ width: Int, _ text: String) {
         var line = line("abcdefghij")
         line.cut(to: width)

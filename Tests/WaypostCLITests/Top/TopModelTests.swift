@@ -122,12 +122,13 @@ import Testing
         #expect(model.speeds.count == 240 && model.decisions.count == 20)
     }
 
-    @Test(
-        arguments: [
-            (["LANG": "en_GB.UTF-8"], true), (["LANG": "C.utf8"], true), (["LANG": "C"], false), ([:], false),
-            (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false),
-            (["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"], true),
-        ] as [([String: String], Bool)])
+    static let locales: [([String: String], Bool)] = [
+        (["LANG": "en_GB.UTF-8"], true), (["LANG": "C.utf8"], true), (["LANG": "C"], false), ([:], false),
+        (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false),
+        (["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"], true),
+    ]
+
+    @Test(arguments: locales)
     func theLocaleSaysWhetherUnicodeIsShown(_ environment: [String: String], _ isUTF8: Bool) {
         #expect(TopCommand.isUTF8(environment) == isUTF8)
     }

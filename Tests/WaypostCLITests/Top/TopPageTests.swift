@@ -289,18 +289,19 @@ import Testing
         #expect(page().contains { $0.hasPrefix("main ") } && model.endpointsAbove == 0)
     }
 
-    @Test(
-        arguments: [
-            ([0x71], [Terminal.Key.character("q")]), ([0x1B, 0x5B, 0x41], [.up]), ([0x1B, 0x4F, 0x42], [.down]),
-            ([0x1B, 0x5B, 0x35, 0x7E], [.pageUp]),
-            ([0x1B, 0x5B, 0x36, 0x7E, 0x1B, 0x5B, 0x36, 0x7E], [.pageDown, .pageDown]),
-            ([0x1B, 0x5B, 0x44], []), ([0x1B], [.character("\u{1b}")]), ([0xFF], [.character("\u{ff}")]), ([], []),
-            // Typed while the line was slow.
-            (Array("p\u{1B}[6~\u{1B}[Aef".utf8), [.character("p"), .pageDown, .up, .character("e"), .character("f")]),
-            (Array("\u{1B}[1;5Cq".utf8), [.character("q")]),
-            (Array("\u{1B}\u{1B}[B".utf8), [.character("\u{1b}"), .down]),
-            (Array("q\u{1B}[".utf8), [.character("q")]), (Array("\u{1B}O".utf8), []),
-        ] as [([UInt8], [Terminal.Key])])
+    static let keys: [([UInt8], [Terminal.Key])] = [
+        ([0x71], [Terminal.Key.character("q")]), ([0x1B, 0x5B, 0x41], [.up]), ([0x1B, 0x4F, 0x42], [.down]),
+        ([0x1B, 0x5B, 0x35, 0x7E], [.pageUp]),
+        ([0x1B, 0x5B, 0x36, 0x7E, 0x1B, 0x5B, 0x36, 0x7E], [.pageDown, .pageDown]),
+        ([0x1B, 0x5B, 0x44], []), ([0x1B], [.character("\u{1b}")]), ([0xFF], [.character("\u{ff}")]), ([], []),
+        // Typed while the line was slow.
+        (Array("p\u{1B}[6~\u{1B}[Aef".utf8), [.character("p"), .pageDown, .up, .character("e"), .character("f")]),
+        (Array("\u{1B}[1;5Cq".utf8), [.character("q")]),
+        (Array("\u{1B}\u{1B}[B".utf8), [.character("\u{1b}"), .down]),
+        (Array("q\u{1B}[".utf8), [.character("q")]), (Array("\u{1B}O".utf8), []),
+    ]
+
+    @Test(arguments: keys)
     func keysAreReadFromTheirBytes(_ bytes: [UInt8], _ keys: [Terminal.Key]) {
         #expect(Terminal.keys(of: bytes[...]) == keys)
     }
