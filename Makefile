@@ -20,10 +20,8 @@ DESTDIR ?=
 # What is installed: stripped, with the Swift runtime in it.
 binary ?= .build/release/waypost
 
-debug_build = swift build --build-tests --explicit-target-dependency-import-check error
-
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected formats fixtures fuzz bench score fleet simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test test-all quick explore check lint size units docs expected formats fixtures fuzz bench score fleet simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,15 +32,28 @@ setup:
 build: setup ## the daemon, release
 	scripts/build waypost
 
-demo: setup ## a simulated drive through the real daemon into a local collector; OPEN=1 leaves its live page up
-	scripts/build waypost waypost-collector
-	scripts/demo
+demo: ## a simulated drive through the real daemon into a local collector; OPEN=1 leaves its live page up
+	@scripts/demo
 
-tests: setup
-	$(debug_build)
+# What it installs or builds is in build/*.log.
+tests:
+	@scripts/quiet setup "Installing the packages that are missing" scripts/setup
+	@scripts/quiet build-tests "Building the tests" scripts/build --tests
 
-test: tests ## every test that needs neither root nor the corpus
-	scripts/test --skip CorpusTests --skip RootTests
+test: ## every test of the daemon that does not need root
+	@echo "All tests of the daemon. The first build takes about 6 minutes on two cores"
+	@echo "(3 after make demo), the tests 3 more."
+	@$(MAKE) --no-print-directory tests
+	@scripts/test --skip RootTests
+
+test-all: ## also those of the tools, on ../shared where that is there, and with root those that need root
+	@scripts/quiet setup "Installing the packages that are missing" scripts/setup
+	@scripts/quiet build-tests "Building all tests" scripts/build --tests --tools
+	@scripts/test $$([ -d ../shared/corpus/nmea ] || { echo "test-all: without CorpusTests, as there is no ../shared/corpus/nmea" >&2; echo --skip CorpusTests; }) \
+		$$([ "$$(id -u)" = 0 ] || { echo "test-all: without what needs root" >&2; echo --skip RootTests; })
+
+quick: setup ## builds and runs the tests of what differs from the last commit; TESTS=targets
+	@scripts/quick $(TESTS)
 
 explore: tests ## random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
 	scripts/explore $(or $(N),1) $(FILTER)
@@ -64,7 +75,8 @@ docs:
 expected: setup ## rewrite the reviewed output in fixtures
 	scripts/expected
 
-formats: tests ## exports and imports of replay with gpsbabel and ogr2ogr
+formats: setup ## exports and imports of replay with gpsbabel and ogr2ogr
+	scripts/build --debug waypost
 	scripts/formats
 
 fixtures: setup ## make the simulated logs of fixtures/nmea again
@@ -125,10 +137,11 @@ places: setup ## the daemon between mocks of bluetoothd and NetworkManager; need
 	scripts/build waypost
 	scripts/places
 
-corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
+corpus: setup ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
 	@test -d ../shared/vectors || { echo "corpus: ../shared/vectors is not there" >&2; exit 1; }
-	scripts/test --filter CorpusTests
+	scripts/build --tests CorpusTests
+	scripts/test
 
 # The one list of what goes where: the package is made of it too.
 # As root there is often no swift on the PATH: what was built is found without it.
