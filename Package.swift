@@ -35,8 +35,7 @@ func tool(_ name: String, _ dependencies: [Target.Dependency], path: String) -> 
 
 /// - Parameter tables: files beside the tests that they read where they lie.
 func tests(_ name: String, _ dependencies: [Target.Dependency], tables: [String] = []) -> Target {
-    .testTarget(
-        name: name, dependencies: dependencies + ["TestSupport"], exclude: tables, swiftSettings: strict)
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], exclude: tables, swiftSettings: strict)
 }
 
 let daemon: [Target] = [
