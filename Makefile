@@ -55,7 +55,8 @@ test-all: ## also those of the tools, on ../shared where that is there, and with
 quick: setup ## builds and runs the tests of what differs from the last commit; TESTS=targets
 	@scripts/quick $(TESTS)
 
-explore: tests ## random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
+explore: setup ## random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
+	@scripts/quiet build-tests "Building all tests" scripts/build --tests --tools
 	scripts/explore $(or $(N),1) $(FILTER)
 
 check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, docs
