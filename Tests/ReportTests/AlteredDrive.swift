@@ -9,8 +9,7 @@ struct AlteredDrive {
     private var sentences: [Substring]
 
     init() throws {
-        let log = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea")
-        sentences = try String(contentsOf: log, encoding: .utf8).split(whereSeparator: \.isNewline).filter {
+        sentences = try String(contentsOfFile: DemoDrive.path, encoding: .utf8).split(whereSeparator: \.isNewline).filter {
             $0.hasPrefix("$")
         }
         .map { $0.dropFirst().prefix { $0 != "*" } }

@@ -14,15 +14,8 @@ import Testing
         init() throws {
             folder = try makeTemporaryDirectory(in: "/tmp")
             socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            let path = "\(folder)/wlan0"
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let bound = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
+            let descriptor = socket
+            let bound = withUnixAddress(Array("\(folder)/wlan0".utf8)) { bind(descriptor, $0, $1) }
             try #require(bound == 0)
         }
 

@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Uplink
@@ -106,19 +107,9 @@ final class EventConnection {
     private var unread: [UInt8] = []
 
     init(_ port: UInt16, _ path: String, host: String = "127.0.0.1", last: String? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        descriptor = try #require(connectToLoopback(Int(port)))
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let isConnected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-        try #require(isConnected)
         let position = last.map { "Last-Event-ID: \($0)\r\n" } ?? ""
         let text = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\(position)\r\n"
         try #require(send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)

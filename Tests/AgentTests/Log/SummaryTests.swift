@@ -10,12 +10,11 @@ import Testing
 @Suite struct SummaryTests {
     @Test func anAlarmSumsUp() throws {
         let directory = try TemporaryDirectory()
-        let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
         let config = try loaded(
             """
             [source]
             kind = "file"
-            path = "\(drive)"
+            path = "\(DemoDrive.path)"
             playback = 2000.0
             [outbox]
             path = "\(directory.path)/outbox.db"

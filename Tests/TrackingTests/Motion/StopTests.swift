@@ -78,6 +78,19 @@ import Tracking
         #expect(course.tracker.counters.halts == 1)
     }
 
+    @Test func staysMovingThroughRedLightAndTunnel() {
+        var script = Self.arrived()
+        script.stand(60)
+        script.driveOff(20, at: 20)
+        // 7 km without sky, with a crawl into it just before.
+        script.drive(8, to: 0.3)
+        script.void(280)
+        script.north += 7000
+        script.speed = 20
+        script.drive(120)
+        #expect(Course(script).story == ["-start", "+speed"])
+    }
+
     @Test func announcesHaltsAndGapsOnceTheyAreOver() {
         var script = Self.arrived()
         let standstill = script.elapsed
@@ -153,7 +166,7 @@ import Tracking
 
     @Test func tripsAreTheSameAtAnyRate() throws {
         let reference = Self.trips(rate: 1)
-        for rate in [10, 0.5, 0.2] {
+        for rate in [10, 5, 0.5, 0.2] {
             let course = Self.trips(rate: rate)
             #expect(course.story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"], "\(rate)")
             for (mine, other) in zip(course.changes.dropFirst(), reference.changes.dropFirst()) {
