@@ -59,6 +59,8 @@ import Testing
 
     static let mistakes = rows(
         #"""
+        [beacons] ⏎ scan = "61s/60s"
+        → w.toml:7:8: beacons.scan: found "61s/60s", expected a window and a period such as "10s/60s", from 1s to 1h, the window not the longer one
         [[beacons.source]] ⏎ name = "a" ⏎ url = "https://a.example"
         → w.toml:6:1: beacons.source.profile: found nothing, expected "accesso-beacons" or a table of paths
         [[beacons.source]] ⏎ name = "a" ⏎ profile = "accesso-venue" ⏎ url = "https://a.example"

@@ -84,9 +84,11 @@ import Testing
         try directory.write("empty", "\n")
         try directory.write("two", "hunter2\nhunter3\n")
         try directory.makeDirectory("folder")
+        try directory.write("long", String(repeating: "x", count: 65_537))
         for (name, words) in [
             ("empty", "which is empty"), ("two", "with line breaks or control characters"),
             ("folder", "which is not a regular file"), ("none", "No such file or directory"),
+            ("long", "which cannot be read"),
         ] {
             let found = problems(endpoint("secrets = { key = \"file:\(directory.path)/\(name)\" }"))
             #expect(found.count == 1)

@@ -70,6 +70,17 @@ import Testing
         #expect(TrackThinning.tolerance(level: 0, bound: .nan) == 250)
     }
 
+    /// A straight and even drive needs no location in between, but one of 257 stays.
+    @Test func removesAtMost256InOneGo() {
+        let points = (0..<600).map {
+            TrackThinning.Point(
+                time: UTCTime(milliseconds: Int64($0) * 1000),
+                coordinate: Coordinate(latitudeE7: 525_200_000 + Int32($0) * 1000, longitudeE7: 134_000_000))
+        }
+        let removed = TrackThinning.superfluous(points, tolerance: 10)
+        #expect(Set(points.indices).subtracting(removed) == [0, 256, 512, 599])
+    }
+
     @Test func keepsWhatItCannotJudge() {
         let far = [Int64.min, 0, .max, .max, .min].map {
             TrackThinning.Point(

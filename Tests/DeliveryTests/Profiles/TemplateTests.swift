@@ -47,6 +47,14 @@ import Testing
         #expect(known == expected ?? "{}")
     }
 
+    @Test func aBatteryIsFullFrom99PercentOnExternalPower() throws {
+        for (percent, word) in [(98, "charging"), (99, "full")] {
+            var row = Sample.row
+            row.location.power.batteryPercent = percent
+            #expect(try Sample.record(["a": "$battery_state"], row) == #"{"a":"\#(word)"}"#)
+        }
+    }
+
     @Test func leavesOutWhatIsNilOrBecameEmpty() throws {
         let record: Tree = [
             "event": "$event", "text": "at ${geofence_name}", "fence": ["id": "$geofence_id", "deep": ["a": "$event"]],
@@ -266,6 +274,8 @@ import Testing
         ]
         let csv = try Sample.body(table, [row, Sample.bare(seq: 2)])
         #expect(csv == "seq,\"fence, name\",v\r\n1041,\"De,pot \"\"N\"\"=1\",12.3\r\n2,,\r\n")
+        row.location.geofence?.name = "two\nlines"
+        #expect(try Sample.body(table, [row]).hasSuffix("1041,\"two\nlines\",12.3\r\n"))
         let lines: Tree = ["encoding": "ndjson", "record": ["a": "$seq"]]
         #expect(try Sample.body(lines, [row, Sample.bare(seq: 2)]) == "{\"a\":1041}\n{\"a\":2}\n")
     }
