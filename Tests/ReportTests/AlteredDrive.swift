@@ -9,10 +9,11 @@ struct AlteredDrive {
     private var sentences: [Substring]
 
     init() throws {
-        sentences = try String(contentsOfFile: DemoDrive.path, encoding: .utf8).split(whereSeparator: \.isNewline).filter {
-            $0.hasPrefix("$")
-        }
-        .map { $0.dropFirst().prefix { $0 != "*" } }
+        sentences = try String(contentsOfFile: DemoDrive.path, encoding: .utf8).split(whereSeparator: \.isNewline)
+            .filter {
+                $0.hasPrefix("$")
+            }
+            .map { $0.dropFirst().prefix { $0 != "*" } }
     }
 
     /// - Parameters:
