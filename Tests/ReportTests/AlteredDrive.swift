@@ -10,9 +10,7 @@ struct AlteredDrive {
 
     init() throws {
         sentences = try String(contentsOfFile: DemoDrive.path, encoding: .utf8).split(whereSeparator: \.isNewline)
-            .filter {
-                $0.hasPrefix("$")
-            }
+            .filter { $0.hasPrefix("$") }
             .map { $0.dropFirst().prefix { $0 != "*" } }
     }
 
