@@ -91,6 +91,13 @@ static bool strikes(int setting) {
     return true;
 }
 
+/// Counts an operation of a kind of which one is to fail.
+static bool is_last(int setting) {
+    if (settings[setting] <= 0 || --settings[setting] > 0) return false;
+    counters[simdisk_faults]++;
+    return true;
+}
+
 // Nodes.
 
 static void release(node *node) {
@@ -164,7 +171,7 @@ static void fail_flush(node *node) {
 /// - Returns: errno.
 static int sync_node(node *node) {
     counters[simdisk_syncs]++;
-    if (strikes(simdisk_fail_sync)) {
+    if (is_last(simdisk_syncs_left) || strikes(simdisk_fail_sync)) {
         fail_flush(node);
         return EIO;
     }
@@ -287,7 +294,11 @@ static int file_read(sqlite3_file *base, void *buffer, int count, sqlite3_int64 
     handle *file = (handle *)base;
     if (is_dead(file)) return SQLITE_IOERR_READ;
     counters[simdisk_reads]++;
-    if (strikes(simdisk_fail_read)) return SQLITE_IOERR_READ;
+    if (is_last(simdisk_reads_left) || strikes(simdisk_fail_read)) {
+        counters[simdisk_failed_reads]++;
+        // As the unix VFS says EIO. A running statement makes SQLITE_CORRUPT of it.
+        return SQLITE_IOERR_CORRUPTFS;
+    }
     int64_t there = file->node->size - offset;
     if (there >= count) {
         memcpy(buffer, file->node->written + offset, count);
@@ -311,7 +322,7 @@ static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_
     if (is_dead(file) || !may_change()) return SQLITE_IOERR_WRITE;
     note(file->name);
     counters[simdisk_writes]++;
-    if (settings[simdisk_read_only] || strikes(simdisk_fail_write)) return SQLITE_IOERR_WRITE;
+    if (settings[simdisk_read_only] || is_last(simdisk_writes_left) || strikes(simdisk_fail_write)) return SQLITE_IOERR_WRITE;
     int64_t growth = offset + count - file->node->size;
     if (growth > 0 && settings[simdisk_capacity] > 0 && used() + growth > settings[simdisk_capacity]) {
         counters[simdisk_faults]++;

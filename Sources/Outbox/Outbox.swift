@@ -45,8 +45,12 @@ public final class Outbox {
     private var sentUnstored = 0
     /// Whether what the kernel shows of the file is on the medium.
     private var cache = PageCache.unknown
+    /// Openings that have failed since the last one that did not.
+    private var failedOpenings = 0
     private var isClosed = false
 
+    /// After so many failed openings what cannot be read of a damaged file counts as damaged.
+    private static let patience = 12
     /// A log that a reader keeps from being copied back may always be this large.
     private static let leastLog: Int64 = 4 << 20
 
@@ -176,15 +180,35 @@ public final class Outbox {
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         do throws(OutboxError) {
-            do throws(OutboxError) {
-                return try store(commit, in: try opened(answered: commit.answers))
-            } catch {
-                guard error.cause == .corrupt, lock != nil else { throw error }
-                return try store(commit, in: try opened(damage: error, answered: commit.answers))
-            }
+            return try storeOnDisk(commit)
         } catch {
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
+        }
+    }
+
+    /// A file is damaged if the same commit fails in the same way once more, first through the open connection, then on what is
+    /// read from the medium again.
+    private func storeOnDisk(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        var database: Database? = try opened(answered: commit.answers)
+        var first: OutboxError?
+        for _ in 0..<2 {
+            do throws(OutboxError) {
+                if let database { return try store(commit, in: database) }
+            } catch {
+                guard error.mayBeDamage, lock != nil else { throw error }
+                first = error
+            }
+        }
+        database = nil
+        let failed = medium.failedReads
+        do throws(OutboxError) {
+            return try store(commit, in: try opened(answered: commit.answers))
+        } catch {
+            guard let first, lock != nil else { throw error }
+            self.database = nil
+            try error.mustBeDamage(since: failed, as: first, of: medium)
+            return try store(commit, in: try opened(damage: error, answered: commit.answers))
         }
     }
 
@@ -246,22 +270,43 @@ public final class Outbox {
     private func salvage(_ database: Database, at now: EventTime?) {
         let files = QueueFiles(path: settings.path, medium: medium)
         guard let (rows, next) = salvaging.read(for: endpoints, of: files) else { return }
+        let plan = salvaging.plan
+        do throws(OutboxError) {
+            do throws(OutboxError) {
+                try bringBack(rows, next, in: database, at: now)
+            } catch {
+                failed(error)
+                salvaging.refused(isUncertain: self.database == nil)
+                guard error.mayBeDamage, lock != nil else { return }
+                throw error
+            }
+        } catch {
+            // Bringing rows back may be the first to run into damage.
+            let reads = medium.failedReads
+            do throws(OutboxError) {
+                let database = try opened()
+                if salvaging.plan == plan { try bringBack(rows, next, in: database, at: now) }
+            } catch let again {
+                failed(again)
+                salvaging.refused(isUncertain: self.database == nil)
+                guard (try? again.mustBeDamage(since: reads, as: error, of: medium)) != nil else { return }
+                _ = try? opened(damage: again)
+            }
+        }
+    }
+
+    private func bringBack(
+        _ rows: [SalvagedRow], _ next: SalvagePlan, in database: Database, at now: EventTime?
+    ) throws(OutboxError) {
         let transaction = transaction(on: database, settings)
         var lastTime = lastTime
-        do throws(OutboxError) {
-            let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
-                rows, after: &lastTime, plan: next, at: now)
-            ledger = transaction.ledger
-            processRun = transaction.processRun
-            self.lastTime = lastTime
-            self.released += released
-            salvaging.stored(rows.count, inversions: inversions, next: next)
-        } catch {
-            failed(error)
-            salvaging.refused(isUncertain: self.database == nil)
-            // Bringing rows back may be the first to run into damage.
-            if error.cause == .corrupt, lock != nil { _ = try? opened(damage: error) }
-        }
+        let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
+            rows, after: &lastTime, plan: next, at: now)
+        ledger = transaction.ledger
+        processRun = transaction.processRun
+        self.lastTime = lastTime
+        self.released += released
+        salvaging.stored(rows.count, inversions: inversions, next: next)
     }
 
     /// Closes the file and gives up its lock. Everything committed is on the medium already; the log stays as it is.
@@ -331,7 +376,8 @@ public final class Outbox {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, damage: damage, cache: cache,
-            access: readers?.access ?? .readWrite)
+            access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
+        failedOpenings += 1
         // Opening may write.
         cache = .suspect
         let queue: OpenedQueue
@@ -341,7 +387,7 @@ public final class Outbox {
             opening.access = .readWrite
             queue = try opening.open()
         }
-        cache = .trusted
+        (cache, failedOpenings) = (.trusted, 0)
         readers?.opened(settings.path, as: opening.access)
         salvaging.count(queue.setAside)
         return queue
@@ -427,8 +473,12 @@ extension Outbox {
             do throws(OutboxError) {
                 try handOver(memory, &reply)
             } catch {
-                guard error.cause == .corrupt, lock != nil else { throw error }
-                try handOver(memory, &reply, damage: error)
+                guard error.mayBeDamage, lock != nil else { throw error }
+                let failed = medium.failedReads
+                do throws(OutboxError) { try handOver(memory, &reply) } catch let again {
+                    try again.mustBeDamage(since: failed, as: error, of: medium)
+                    try handOver(memory, &reply, damage: again)
+                }
             }
             if !orders.isEmpty {
                 let done = try store(Commit(orders: orders), in: try opened())

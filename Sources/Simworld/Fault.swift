@@ -1,3 +1,5 @@
+import CSimDisk
+
 /// One thing that happens to the world.
 struct Fault {
     enum Kind {
@@ -152,6 +154,22 @@ struct Schedule {
             if dice.chance(0.7) {
                 let end: Fault.Kind = dice.pick([.kill, .powerCut, .stop])
                 faults.append(Fault(at: at + dice.between(0, lasts), lasts: 0, kind: end, seed: dice.next()))
+            }
+        }
+        faults.removeAll { $0.at > length }
+        faults.sort { $0.at < $1.at }
+    }
+
+    /// Reads, writes and flushes that fail now and then for a minute, with ends of the process among them.
+    mutating func addFailingDisk(_ dice: Dice) {
+        for _ in 0..<dice.from(1...3) {
+            let share = Int64(dice.pick([5000, 20_000, 50_000] as [Int]))
+            let at = dice.between(0, length)
+            let kinds = [simdisk_fail_read, simdisk_fail_write, simdisk_fail_sync].map { (Int32($0), share) }
+            faults.append(Fault(at: at, lasts: 60, kind: .disk(kinds), seed: dice.next()))
+            if dice.chance(0.5) {
+                let end: Fault.Kind = dice.chance(0.5) ? .kill : .powerCut
+                faults.append(Fault(at: at + dice.between(0, 60), lasts: 0, kind: end, seed: dice.next()))
             }
         }
         faults.removeAll { $0.at > length }

@@ -83,6 +83,9 @@ final class Oracle {
             inMemory = []
         }
         books.dissolved.formUnion(reply.dissolved)
+        if reply.recovery.corruptRecovered > 0, books.isDiskTrusted {
+            books.fail(.nothingLost, "a sound queue was set aside: \(reply.recovery.reason ?? "")")
+        }
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }

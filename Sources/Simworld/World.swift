@@ -100,6 +100,7 @@ public final class World {
             dice: planDice, endpoints: endpoints, longShare: Self.isRemote(seed) ? 0.02 : 0.1)
         // By a residue and with dice of their own: the other seeds stay what they were.
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
+        if seed % 16 == 4 { schedule.addFailingDisk(Dice(seed: ~seed)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
         if let remoteDice { schedule.addRemote(remoteDice) }
         for index in schedule.faults.indices.reversed() where leftOut.contains(index) {

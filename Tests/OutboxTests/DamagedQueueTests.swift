@@ -153,6 +153,14 @@ import Testing
             ? "database: " + mangle(&image.database, &generator) : "log: " + mangle(&image.log, &generator)
     }
 
+    /// CORRUPT, NOTADB and FORMAT, and ERROR where the schema is wrong. Not NOMEM, MISUSE, PROTOCOL or CONSTRAINT.
+    @Test func onlyTheseCodesMayBeDamage() {
+        let codes = (1...28 as ClosedRange<Int32>).filter {
+            OutboxError(code: $0, path: "", message: "", sql: nil).mayBeDamage
+        }
+        #expect(codes == [1, 11, 24, 26])
+    }
+
     @Test func startsOnFilesThatAreNoDatabase() throws {
         for bytes: [UInt8] in [[UInt8](repeating: 0x41, count: 5000), [0], Array("SQLite format 3\0".utf8), []] {
             clear(scratch.directory)

@@ -28,7 +28,7 @@ def build_path():
 class Shim:
     """The preloaded library and the word that it obeys."""
 
-    HEALTHY, FULL, EIO_WRITES, EIO_FLUSHES, READ_ONLY, LYING = range(6)
+    HEALTHY, FULL, EIO_WRITES, EIO_FLUSHES, READ_ONLY, LYING, EIO_READS, EIO_ALL = range(8)
 
     def __init__(self, folder, disk):
         self.library, self.control = folder / "shim.so", folder / "shim.control"
@@ -53,9 +53,18 @@ class Shim:
     def strike_disk(self, kind, per_mille=1000):
         self.put(8, struct.pack("ii", kind, per_mille))
 
+    def fail_read(self, number):
+        """The read with this number from now on fails, once; 0 = none."""
+        self.put(24, struct.pack("q", number))
+
     @property
     def refused(self):
         return struct.unpack_from("q", self.control.read_bytes(), 16)[0]
+
+    @property
+    def is_read_due(self):
+        """The read that is to fail has not come yet."""
+        return struct.unpack_from("q", self.control.read_bytes(), 24)[0] > 0
 
 
 class Feeder:

@@ -1,4 +1,4 @@
-/* Preloaded into the daemon by scripts/storm: a wall clock that steps and a disk that refuses, both by the word of another
+/* Preloaded into the daemon by scripts/storm and others: a wall clock that steps and a disk that refuses, both by the word of another
    process, which writes them into the file that $WAYPOST_SHIM_CONTROL names. Only files below $WAYPOST_SHIM_DISK are
    refused. The monotonic and boot clocks are left alone. With $WAYPOST_SHIM_SYNCHRONISED the wall clock counts as synchronised.
    With $WAYPOST_SHIM_JOURNAL each write, flush, truncation, renaming
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { healthy, full, eio_writes, eio_flushes, read_only, lying };
+enum { healthy, full, eio_writes, eio_flushes, read_only, lying, eio_reads, eio_all };
 
 /* As scripts/proof/daemon.py packs it. */
 static struct control {
@@ -27,6 +27,8 @@ static struct control {
     volatile int32_t disk;
     volatile int32_t per_mille;
     volatile int64_t refused;
+    /* The last of so many reads fails, once; 0 = none. */
+    volatile int64_t reads_left;
 } none, *control = &none;
 static const char *disk = "";
 static int journal = -1;
@@ -121,7 +123,7 @@ static int struck(int fd) {
 static int write_error(int fd) {
     switch (control->disk) {
     case full: return struck(fd) ? ENOSPC : 0;
-    case eio_writes: return struck(fd) ? EIO : 0;
+    case eio_writes: case eio_all: return struck(fd) ? EIO : 0;
     case read_only: return struck(fd) ? EROFS : 0;
     default: return 0;
     }
@@ -132,6 +134,34 @@ static int write_error(int fd) {
         int refused_with = (error);                         \
         if (refused_with) return errno = refused_with, -1;  \
     } while (0)
+
+/* 0, or the error with which a read fails. */
+static int read_error(int fd) {
+    if (control->reads_left > 0 && is_queue(fd) && --control->reads_left == 0) return control->refused++, EIO;
+    return (control->disk == eio_reads || control->disk == eio_all) && struck(fd) ? EIO : 0;
+}
+
+static int flush_error(int fd) {
+    return (control->disk == eio_flushes || control->disk == eio_all) && struck(fd) ? EIO : 0;
+}
+
+ssize_t read(int fd, void *bytes, size_t count) {
+    NEXT(read);
+    REFUSE(read_error(fd));
+    return next(fd, bytes, count);
+}
+
+ssize_t pread(int fd, void *bytes, size_t count, off_t offset) {
+    NEXT(pread);
+    REFUSE(read_error(fd));
+    return next(fd, bytes, count, offset);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t count, off64_t offset) {
+    NEXT(pread64);
+    REFUSE(read_error(fd));
+    return next(fd, bytes, count, offset);
+}
 
 ssize_t write(int fd, const void *bytes, size_t count) {
     NEXT(write);
@@ -190,7 +220,7 @@ int rename(const char *path, const char *to) {
 
 int fsync(int fd) {
     NEXT(fsync);
-    if (control->disk == eio_flushes) REFUSE(struck(fd) ? EIO : 0);
+    REFUSE(flush_error(fd));
     if (control->disk == lying && struck(fd)) return 0;
     int result = next(fd);
     if (result == 0) note('f', fd, 0, 0, 0);
@@ -199,7 +229,7 @@ int fsync(int fd) {
 
 int fdatasync(int fd) {
     NEXT(fdatasync);
-    if (control->disk == eio_flushes) REFUSE(struck(fd) ? EIO : 0);
+    REFUSE(flush_error(fd));
     if (control->disk == lying && struck(fd)) return 0;
     int result = next(fd);
     if (result == 0) note('f', fd, 0, 0, 0);

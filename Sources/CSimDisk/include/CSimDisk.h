@@ -28,7 +28,11 @@ enum {
     /// After this many changes more, counted down, the process ends: nothing changes after that until `simdisk_kill` or
     /// `simdisk_power_cut`. 0 = it goes on.
     simdisk_changes_left = 8,
-    simdisk_settings_count = 9,
+    /// The last of so many reads, writes or flushes from now on fails, once. 0 = none does.
+    simdisk_reads_left = 9,
+    simdisk_writes_left = 10,
+    simdisk_syncs_left = 11,
+    simdisk_settings_count = 12,
 };
 
 /// Counted since `simdisk_reset`.
@@ -40,7 +44,9 @@ enum {
     simdisk_lies = 4,
     /// Files made, written, cut, renamed or removed whose names do not begin as `simdisk_home` says.
     simdisk_strays = 5,
-    simdisk_counters_count = 6,
+    /// Reads that failed.
+    simdisk_failed_reads = 6,
+    simdisk_counters_count = 7,
 };
 
 /// The name of the VFS, which is registered by the first `simdisk_reset`.

@@ -16,10 +16,10 @@ final class Connection {
         case readOnlyAlone
     }
 
-    private static let indexIsAllocated: Void = waypost_sqlite_allocate_index()
+    private static let callsAreWrapped: Void = waypost_sqlite_wrap_calls()
 
     init(path: String, access: Access, medium: any QueueMedium = SystemMedium()) throws(OutboxError) {
-        _ = Self.indexIsAllocated
+        _ = Self.callsAreWrapped
         self.path = path
         self.medium = medium
         let writes = access == .readWrite || access == .alone
@@ -53,13 +53,20 @@ final class Connection {
 
     /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says. Where it
     /// no longer says which tables it has, that is put back.
-    convenience init(damaged path: String, medium: any QueueMedium) throws(OutboxError) {
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    convenience init(damaged path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
         // With a connection of its own: SQLite does not expect the file to change under it.
-        try SchemaPages.putBack(into: Connection(path: path, access: .readWrite, medium: medium))
+        try SchemaPages.putBack(into: Connection(path: path, access: .readWrite, medium: medium), isPatient: isPatient)
         try self.init(path: path, access: .readWrite, medium: medium)
         _ = waypost_sqlite_read_what_is_left(handle)
-        // The first statement finds what is wrong with the schema; later ones use what could be read of it.
+        // The first statement finds what is wrong with the schema; later ones use what could be read of it, and would not
+        // say that a read has failed.
+        let failed = medium.failedReads.count
         _ = try? integer("SELECT count(*) FROM sqlite_schema")
+        if isPatient, medium.failedReads.count != failed {
+            throw OutboxError(failedRead: medium.failedReads, path: path)
+        }
     }
 
     /// The directory may be reached by symbolic links, which are the administrator's. The file must not be one: SQLite
@@ -86,7 +93,7 @@ final class Connection {
     private static func open(
         _ name: String, _ flags: Int32, vfs: String?, for path: String
     ) throws(OutboxError) -> OpaquePointer {
-        _ = indexIsAllocated
+        _ = callsAreWrapped
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         if code == SQLITE_OK, let handle { return handle }
@@ -96,8 +103,9 @@ final class Connection {
     }
 
     func execute(_ sql: String) throws(OutboxError) {
+        let failed = failedReads
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
-        if code != SQLITE_OK { throw error(code, sql: sql) }
+        if code != SQLITE_OK { throw error(code, sql: sql, since: failed) }
     }
 
     /// Prepared statements that nobody uses now, by their text; nil: none is kept.
@@ -189,8 +197,16 @@ final class Connection {
         return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))
     }
 
-    func error(_ code: Int32, sql: String?) -> OutboxError {
-        OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+    /// Reads that the medium has failed on this thread.
+    fileprivate var failedReads: Int { medium.failedReads.count }
+
+    /// - Parameter failed: `failedReads` before what has failed.
+    fileprivate func error(_ code: Int32, sql: String?, since failed: Int) -> OutboxError {
+        let error = OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+        let reads = medium.failedReads
+        // What could not be read says nothing about the file.
+        guard reads.count != failed, error.mayBeDamage else { return error }
+        return OutboxError(failedRead: reads, path: path, code: code, sql: sql)
     }
 }
 
@@ -250,9 +266,10 @@ final class Statement {
     private var handle: OpaquePointer? {
         if prepared == nil { prepared = connection.idle?.removeValue(forKey: sql) }
         if prepared == nil, failure == nil {
+            let failed = connection.failedReads
             let code = sqlite3_prepare_v3(
                 connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
-            if code != SQLITE_OK { failure = connection.error(code, sql: sql) }
+            if code != SQLITE_OK { failure = connection.error(code, sql: sql, since: failed) }
         }
         return prepared
     }
@@ -267,11 +284,12 @@ final class Statement {
     /// true = there is a row to read.
     func step() throws(OutboxError) -> Bool {
         try prepare()
+        let failed = connection.failedReads
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let code:
-            let error = connection.error(code, sql: sql)
+            let error = connection.error(code, sql: sql, since: failed)
             sqlite3_reset(prepared)
             throw error
         }
@@ -386,4 +404,16 @@ extension OutboxError {
             }
         self.init(cause, path: path, code: code, message: message, sql: sql)
     }
+
+    /// A read has failed below SQLite, whatever SQLite made of it.
+    init(failedRead reads: FailedReads, path: String, code: Int32 = 0, sql: String? = nil) {
+        self.init(.io, path: path, code: code, message: "read: \(String(cString: strerror(reads.reason)))", sql: sql)
+    }
+
+    /// No read has failed, and the file may be damaged: if it is, the same work fails in the same way once more, on what is
+    /// read from the medium again.
+    var mayBeDamage: Bool { cause == .corrupt || isOfSchema }
+
+    /// A statement names what the schema does not have, or is wrong.
+    var isOfSchema: Bool { cause == .refused && code & 0xFF == SQLITE_ERROR }
 }

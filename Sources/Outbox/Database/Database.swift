@@ -52,12 +52,14 @@ final class Database {
     }
 
     /// Does not check what the file claims to be.
-    convenience init(damaged connection: Connection) throws(OutboxError) {
-        try self.init(connection, isDamaged: true)
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    convenience init(damaged connection: Connection, isPatient: Bool) throws(OutboxError) {
+        try self.init(connection, isPatient: isPatient)
     }
 
     private init(
-        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false, isDamaged: Bool = false
+        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false, isPatient: Bool? = nil
     ) throws(OutboxError) {
         self.connection = connection
         self.below = below
@@ -73,7 +75,7 @@ final class Database {
         beginReading = try statement("BEGIN")
         commit = try statement("COMMIT")
         rollback = try statement("ROLLBACK")
-        rows = try RowStore(connection, isDamaged: isDamaged, statement)
+        rows = try RowStore(connection, isPatient: isPatient, statement)
         insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
         insertNetwork = try statement("INSERT INTO network VALUES (?, ?, ?, ?)")
         insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")

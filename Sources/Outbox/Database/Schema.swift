@@ -178,6 +178,24 @@ enum Schema {
     /// The tables that the steps lead to. SQLite parses all of them again after each step, so the steps run once per process.
     private static let newest = Mutex<String?>(nil)
 
+    /// Whether a file has every table, with every column, of the version that it says it has.
+    static func isComplete(at path: String, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
+        let file = try Connection(path: path, access: .readWrite, medium: medium)
+        let version = try file.integer("PRAGMA user_version")
+        guard (0...Int64(migrations.count)).contains(version) else { return false }
+        let new = try Connection(inMemoryFor: path, medium: medium)
+        for step in migrations.prefix(Int(version)) { try new.execute(step) }
+        func columns(of connection: Connection) throws(OutboxError) -> [String] {
+            try connection.rows(
+                """
+                SELECT tables.name || '.' || columns.name
+                FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
+                """
+            ) { $0.text(0) }
+        }
+        return try Set(columns(of: new)).isSubset(of: columns(of: file))
+    }
+
     /// A database in which nothing was ever stored: its first transaction never ended.
     static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
         guard try connection.integer("PRAGMA user_version") == 0 else { return false }

@@ -1,6 +1,19 @@
 import CLinux
+import CSQLite
 import Glibc
 import Positioning
+
+/// Reads of files that the medium has failed, of those that SQLite made on this thread.
+public struct FailedReads: Hashable, Sendable {
+    public var count: Int
+    /// errno of the last one.
+    public var reason: Int32
+
+    public init(count: Int, reason: Int32) {
+        self.count = count
+        self.reason = reason
+    }
+}
 
 /// What a queue is built on: SQLite's way to its files, the files beside them, and the clock by which waiting is measured.
 ///
@@ -12,6 +25,8 @@ public protocol QueueMedium: Sendable {
     var vfsWithoutLocks: String { get }
     /// Boot clock, nanoseconds.
     var now: Int64 { get }
+    /// SQLite reports a page that could not be read as it does a damaged one: a count that has risen tells the two apart.
+    var failedReads: FailedReads { get }
 
     func exists(_ path: String) -> Bool
     /// Bytes; 0 of a file that is not there.
@@ -51,6 +66,11 @@ public struct SystemMedium: QueueMedium {
     public var vfs: String? { nil }
     public var vfsWithoutLocks: String { "unix-none" }
     public var now: Int64 { waypost_boottime_ns() }
+
+    public var failedReads: FailedReads {
+        let failed = waypost_sqlite_failed_reads()
+        return FailedReads(count: Int(failed.count), reason: failed.reason)
+    }
 
     public func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

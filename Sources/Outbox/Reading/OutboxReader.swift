@@ -13,6 +13,8 @@ public final class OutboxReader {
     private let database: Database?
     /// Rows that were asked for may be missing, because the file is damaged where they are.
     public private(set) var hasPassedDamage = false
+    /// Rows that were asked for may be missing, because the medium could not read them.
+    public private(set) var hasFailedReads = false
 
     /// Opening the file makes a daemon that has the queue to itself let others in.
     public init(path: String) throws(OutboxError) {
@@ -81,7 +83,8 @@ public final class OutboxReader {
         }
         if database == nil { readable.finish() }
         place.readable = readable
-        if readable.hasPassedDamage { hasPassedDamage = true }
+        // What could not be read is not known to be damaged.
+        if readable.hasFailedReads { hasFailedReads = true } else if readable.hasPassedDamage { hasPassedDamage = true }
         return rows
     }
 
@@ -104,6 +107,17 @@ public final class OutboxReader {
     /// - Parameter quick: not whether indices agree with their tables.
     /// - Returns: what is wrong, in words for people; empty = nothing.
     public func verify(quick: Bool = false) throws(OutboxError) -> [String] {
+        let medium = SystemMedium()
+        let failed = medium.failedReads
+        let problems = try problems(quick: quick)
+        // The check calls damaged what it could not read.
+        guard problems.isEmpty || medium.failedReads == failed else {
+            throw OutboxError(failedRead: medium.failedReads, path: database?.connection.path ?? "")
+        }
+        return problems
+    }
+
+    private func problems(quick: Bool) throws(OutboxError) -> [String] {
         try snapshot([]) { (database) throws(OutboxError) in
             var problems: [String] = []
             let check = try database.connection.prepare("PRAGMA \(quick ? "quick" : "integrity")_check(20)")

@@ -28,19 +28,20 @@ struct QueueOpening {
     /// What is known of the file; unless it is trusted, the medium is read.
     var cache = PageCache.trusted
     var access = Connection.Access.readWrite
+    /// Of a damaged file, what the medium cannot read just now is waited for; otherwise that counts as damage.
+    var isPatient = true
 
     private var files: QueueFiles { QueueFiles(path: settings.path, medium: medium) }
 
     func open() throws(OutboxError) -> OpenedQueue {
         try files.finishSettingAside()
         try files.dropFromPageCache(cache)
-        var found = isBegun ? nil : damage
+        var found = damage
+        if found != nil, try isBegun() { found = nil }
         if found == nil {
-            do throws(OutboxError) {
-                return try openGood()
-            } catch {
-                guard error.isDamage else { throw error }
-                found = error
+            switch try openAsItIs() {
+            case .success(let queue): return queue
+            case .failure(let error): found = error
             }
         }
         let copy = try files.setAside()
@@ -54,7 +55,7 @@ struct QueueOpening {
 
     /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
     private func goOn(from copy: Int64, in database: Database) throws(OutboxError) -> SalvagePlan {
-        let damaged = DamagedQueue(path: files.copy(copy), medium: medium)
+        let damaged = try DamagedQueue(path: files.copy(copy), isPatient: isPatient, medium: medium)
         var plan = plan ?? damaged.plan
         plan.parts.removeAll { !files.copies().contains($0.copy) }
         plan.parts.append(SalvagePlan.Part(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
@@ -76,14 +77,32 @@ struct QueueOpening {
     }
 
     /// Whether a damaged queue was set aside and the one that replaces it was not finished.
-    private var isBegun: Bool {
+    private func isBegun() throws(OutboxError) -> Bool {
         guard !files.copies().isEmpty else { return false }
         guard medium.exists(settings.path) else { return true }
-        guard let connection = try? Connection(path: settings.path, access: .readOnly, medium: medium),
-            let tables = try? connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'state'")
-        else { return false }
-        let uuid = "SELECT count(*) FROM state WHERE id = \(Schema.Key.uuid.rawValue)"
-        return tables == 0 || (try? connection.integer(uuid)) == 0
+        return try unlessDamaged(true) { () throws(OutboxError) in
+            let connection = try Connection(path: settings.path, access: .readOnly, medium: medium)
+            let tables = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'state'")
+            let uuid = "SELECT count(*) FROM state WHERE id = \(Schema.Key.uuid.rawValue)"
+            if tables == 0 { return true }
+            return try connection.integer(uuid) == 0
+        } ?? false
+    }
+
+    /// - Returns: the queue, or what is wrong with its file. It is damaged only if it fails in the same way through another
+    ///   connection, once it has left the page cache, and no read fails meanwhile.
+    private func openAsItIs() throws(OutboxError) -> Result<OpenedQueue, OutboxError> {
+        let first: OutboxError
+        do throws(OutboxError) { return .success(try openGood()) } catch {
+            guard error.mayBeDamage else { throw error }
+            first = error
+        }
+        try files.dropFromPageCache(.suspect)
+        let failed = medium.failedReads
+        do throws(OutboxError) { return .success(try openGood()) } catch {
+            try error.mustBeDamage(since: failed, as: first, of: medium)
+            return .failure(error)
+        }
     }
 
     private func openGood() throws(OutboxError) -> OpenedQueue {
@@ -128,32 +147,64 @@ private struct DamagedQueue {
     /// For whom rows waited, or may come back.
     var endpoints: [Ledger.Endpoint] = []
 
-    init(path: String, medium: any QueueMedium) {
-        guard let connection = try? Connection(damaged: path, medium: medium),
-            let database = try? Database(damaged: connection)
-        else { return }
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    init(path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
+        func read<Value>(_ work: () throws(OutboxError) -> Value?) throws(OutboxError) -> Value? {
+            try unlessDamaged(isPatient, work) ?? nil
+        }
+        let opened = try read { () throws(OutboxError) in
+            try Database(
+                damaged: Connection(damaged: path, isPatient: isPatient, medium: medium), isPatient: isPatient)
+        }
+        guard let database = opened else { return }
+        let connection = database.connection
         for sql in [
             "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(formed) FROM endpoint",
             "SELECT max(seq) FROM location", "SELECT max(last) FROM segment",
         ] {
-            guard let seq = try? connection.integer(sql), (0...Ledger.seqMax / 2).contains(seq) else { continue }
+            let seq = try read { () throws(OutboxError) in try connection.integer(sql) }
+            guard let seq, (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)
         }
+        func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
+            try read { () throws(OutboxError) in try database.blob(key) }
+        }
         parts = PartStates(
-            tracker: (try? database.blob(.tracker)) ?? nil, source: (try? database.blob(.file)) ?? nil,
-            channels: (try? database.blob(.channels)) ?? nil)
-        plan = SalvagePlan(bytes: (try? database.blob(.salvage)) ?? nil ?? [])
+            tracker: try blob(.tracker), source: try blob(.file), channels: try blob(.channels),
+            beacons: try blob(.beacons))
+        plan = SalvagePlan(bytes: try blob(.salvage) ?? [])
         let isRecovering = !plan.parts.isEmpty
-        endpoints = ((try? database.knownEndpoints()) ?? []).filter { endpoint in
-            let isSending = "SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1"
-            return isRecovering || endpoint.formed < lastSeq || (try? connection.integer(isSending)) == 1
+        let known = try read { () throws(OutboxError) in try database.knownEndpoints() } ?? []
+        for endpoint in known {
+            let isSending = try read { () throws(OutboxError) in
+                try connection.integer("SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1")
+            }
+            if isRecovering || endpoint.formed < lastSeq || isSending == 1 { endpoints.append(endpoint) }
         }
     }
 }
 
 extension OutboxError {
-    /// Whether a new queue helps. A statement that a sound file would not refuse shows a schema that cannot be read.
-    var isDamage: Bool { cause == .corrupt || cause == .refused }
+    /// The same work was done once more, on what the medium was read for again.
+    ///
+    /// - Parameters:
+    ///   - failed: the reads that had failed before that.
+    ///   - first: how it failed the first time.
+    /// - Throws: where this does not show that the file is damaged: itself, or that the medium reads now this and now that.
+    func mustBeDamage(since failed: FailedReads, as first: OutboxError, of medium: any QueueMedium) throws(OutboxError)
+    {
+        guard mayBeDamage else { throw self }
+        let reads = medium.failedReads
+        guard reads.count == failed.count else {
+            throw OutboxError(failedRead: reads, path: path, code: code, sql: sql)
+        }
+        guard code == first.code, message == first.message, sql == first.sql else {
+            throw OutboxError(
+                .io, path: path, code: code, message: "\(message), and when it was read before: \(first.message)",
+                sql: sql)
+        }
+        if isOfSchema, try Schema.isComplete(at: path, medium) { throw self }
+    }
 }
 
 extension Ledger {

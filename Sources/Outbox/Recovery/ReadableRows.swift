@@ -10,6 +10,8 @@ struct ReadableRows {
     private(set) var isFinished = false
     /// Rows before `next` may be missing, because the file is damaged there.
     private(set) var hasPassedDamage = false
+    /// Rows before `next` may be missing, because the medium could not read them.
+    private(set) var hasFailedReads = false
     private let through: Int64
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
@@ -139,20 +141,33 @@ struct ReadableRows {
         } catch {
             if error.mayPass(isPatient) { throw error }
             // A sector that cannot be read takes the card long, each time that it is asked for.
-            if error.cause == .io { looks = Self.singleLooks }
+            if error.cause == .io { (looks, hasFailedReads) = (Self.singleLooks, true) }
             return nil
         }
     }
 }
 
 extension OutboxError {
-    /// Whether the same file may be readable later. What stays unreadable for long is damage.
+    /// Whether the same file may be readable later: this says nothing about what it holds.
+    ///
+    /// - Parameter isPatient: what the medium cannot read is waited for.
     func mayPass(_ isPatient: Bool) -> Bool {
-        switch cause {
-        case .io: isPatient
-        case .full, .locked: true
-        default: false
-        }
+        if mayBeDamage { return false }
+        return cause == .io ? isPatient : true
+    }
+}
+
+/// What is read of a damaged file; nil where it is damaged.
+///
+/// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+func unlessDamaged<Value>(
+    _ isPatient: Bool, _ work: () throws(OutboxError) -> Value
+) throws(OutboxError) -> Value? {
+    do throws(OutboxError) {
+        return try work()
+    } catch {
+        if error.mayPass(isPatient) { throw error }
+        return nil
     }
 }
 

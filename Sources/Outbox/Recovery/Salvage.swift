@@ -67,33 +67,24 @@ final class Salvage {
     ) throws(OutboxError) {
         readable = ReadableRows(from: part.next, through: part.through, isPatient: isPatient)
         do throws(OutboxError) {
-            let connection = try Connection(damaged: path, medium: medium)
-            if let version = try? connection.integer("PRAGMA user_version"), version < Schema.migrations.count {
-                try? Schema.migrate(connection)
+            let connection = try Connection(damaged: path, isPatient: isPatient, medium: medium)
+            _ = try unlessDamaged(isPatient) { () throws(OutboxError) in
+                if try connection.integer("PRAGMA user_version") < Schema.migrations.count {
+                    try Schema.migrate(connection)
+                }
             }
-            database = try Database(damaged: connection)
+            database = try Database(damaged: connection, isPatient: isPatient)
         } catch {
-            // Where no room is left for what SQLite needs beside it, an intact file cannot be opened.
-            let lacksRoom = (medium.space(of: path)?.available ?? .max) < 1 << 20
-            if error.cause == .cannotOpen, medium.exists(path), isPatient || lacksRoom { throw error }
-            if error.mayPass(isPatient) { throw error }
+            // Without room for what SQLite needs beside it, an intact file cannot be opened either.
+            if error.mayPass(isPatient), medium.exists(path) { throw error }
             return nil
         }
         let database = database
-        func read<Value>(
-            _ work: (Database) throws(OutboxError) -> Value
-        ) throws(OutboxError) -> Value? {
-            do throws(OutboxError) {
-                return try work(database)
-            } catch {
-                if error.mayPass(isPatient) { throw error }
-                return nil
-            }
-        }
-        names = try read { (database) throws(OutboxError) in try database.names() } ?? Record.Names()
+        names = try unlessDamaged(isPatient) { () throws(OutboxError) in try database.names() } ?? Record.Names()
         self.before =
             if let before { before } else {
-                try read { (database) throws(OutboxError) in try Self.endpoints(of: database, isPatient: isPatient)
+                try unlessDamaged(isPatient) { () throws(OutboxError) in
+                    try Self.endpoints(of: database, isPatient: isPatient)
                 } ?? nil
             }
     }
@@ -121,12 +112,7 @@ final class Salvage {
     private static func ahead(
         of endpoint: Int64, in database: Database, isPatient: Bool
     ) throws(OutboxError) -> SequenceRanges {
-        do throws(OutboxError) {
-            return try database.ahead(of: endpoint)
-        } catch {
-            if error.mayPass(isPatient) { throw error }
-            return SequenceRanges()
-        }
+        try unlessDamaged(isPatient) { () throws(OutboxError) in try database.ahead(of: endpoint) } ?? SequenceRanges()
     }
 
     /// The next rows that an endpoint still needs.

@@ -4,8 +4,10 @@
 /// replace them where they are damaged: without them what is in tables other than that of segments cannot be found.
 enum SchemaPages {
     /// Puts the pages back if the tables can no longer be listed, and at least one page shows that they were the same.
-    static func putBack(into connection: Connection) throws(OutboxError) {
-        guard try !canListTables(connection) else { return }
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    static func putBack(into connection: Connection, isPatient: Bool) throws(OutboxError) {
+        guard try !canListTables(connection, isPatient: isPatient) else { return }
         let pages = try made(for: connection)
         let file = DatabaseFile(connection)
         let isTheSame = pages.contains { number, bytes in
@@ -18,14 +20,11 @@ enum SchemaPages {
         for (number, bytes) in pages { _ = bytes.withUnsafeBytes { file.write(number, $0) } }
     }
 
-    private static func canListTables(_ connection: Connection) throws(OutboxError) -> Bool {
-        do throws(OutboxError) {
-            return try !connection.rows("SELECT name FROM sqlite_schema") { $0.text(0) }.isEmpty
-        } catch {
-            // A sector that cannot be read may be written.
-            if error.cause != .io, error.mayPass(true) { throw error }
-            return false
-        }
+    private static func canListTables(_ connection: Connection, isPatient: Bool) throws(OutboxError) -> Bool {
+        // A sector that cannot be read for long may be written.
+        try unlessDamaged(isPatient) { () throws(OutboxError) in
+            try !connection.rows("SELECT name FROM sqlite_schema") { $0.text(0) }.isEmpty
+        } ?? false
     }
 
     /// The pages of a new queue: their numbers from 0 on, and their bytes.

@@ -33,18 +33,21 @@ final class RowStore {
     /// No location has a greater number; nil = there is none.
     private let lastLocation: Int64?
 
-    /// - Parameter isDamaged: what is in one table is read although the other cannot be.
+    /// - Parameter isPatient: of a damaged file: what is in one table is read although the other is damaged, or, without patience,
+    ///   cannot be read. nil: both have to be readable.
     init(
-        _ connection: Connection, isDamaged: Bool, _ statement: (String) throws(OutboxError) -> Statement
+        _ connection: Connection, isPatient: Bool?, _ statement: (String) throws(OutboxError) -> Statement
     ) throws(OutboxError) {
         locations = try LocationTable(connection, statement)
-        segments = try SegmentTable(connection, statement)
+        let segments = try SegmentTable(connection, statement)
+        self.segments = segments
         do throws(OutboxError) {
             lastLocation = try locations.last
         } catch {
-            guard isDamaged else { throw error }
+            guard let isPatient, !error.mayPass(isPatient) else { throw error }
             // They end before the segments begin. Without any segment, all rows are looked for there.
-            lastLocation = ((try? segments.first) ?? nil).map { $0 - 1 } ?? Ledger.highestSeq
+            let first = try unlessDamaged(isPatient) { () throws(OutboxError) in try segments.first }
+            lastLocation = (first ?? nil).map { $0 - 1 } ?? Ledger.highestSeq
         }
     }
 

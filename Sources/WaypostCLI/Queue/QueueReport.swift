@@ -28,6 +28,13 @@ public struct QueueReport {
 
         /// Some rows were passed by; nil = none was.
         init?(missingFrom reader: OutboxReader) {
+            guard !reader.hasFailedReads else {
+                isDamage = false
+                description =
+                    "the disk failed to read: locations that it did not read were left out; `dmesg` reports failing cards and disks"
+                exitCode = 74  // EX_IOERR
+                return
+            }
             guard reader.hasPassedDamage else { return nil }
             isDamage = true
             description =

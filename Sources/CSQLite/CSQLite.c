@@ -1,0 +1,84 @@
+#include "CSQLite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+// As SQLite calls them: with offsets of 64 bits everywhere.
+typedef ssize_t (*read_call)(int file, void *bytes, size_t count);
+typedef ssize_t (*pread_call)(int file, void *bytes, size_t count, int64_t offset);
+typedef ssize_t (*pwrite_call)(int file, const void *bytes, size_t count, int64_t offset);
+
+/// What SQLite called before. Wrappers call on, so that a preloaded library still sees the calls that it expects.
+static struct {
+    read_call read;
+    pread_call pread, pread64;
+    pwrite_call pwrite, pwrite64;
+} system_call;
+
+static _Thread_local waypost_failed_reads failed;
+
+waypost_failed_reads waypost_sqlite_failed_reads(void) { return failed; }
+
+static ssize_t counted(ssize_t result) {
+    if (result < 0 && errno != EINTR) {
+        failed.count++;
+        failed.reason = errno;
+    }
+    return result;
+}
+
+static ssize_t count_read(int file, void *bytes, size_t count) { return counted(system_call.read(file, bytes, count)); }
+
+static ssize_t count_pread(int file, void *bytes, size_t count, int64_t offset) {
+    return counted(system_call.pread(file, bytes, count, offset));
+}
+
+static ssize_t count_pread64(int file, void *bytes, size_t count, int64_t offset) {
+    return counted(system_call.pread64(file, bytes, count, offset));
+}
+
+/// - Returns: 0, or errno.
+static int allocate(int file, size_t count, int64_t offset) {
+    const int64_t page = 4096;
+    if (count != 1 || (offset + 1) % page != 0) return 0;
+    int error = posix_fallocate(file, (off_t)(offset + 1 - page), (off_t)page);
+    return error == EINVAL || error == EOPNOTSUPP ? 0 : error;
+}
+
+static ssize_t allocating_pwrite(pwrite_call call, int file, const void *bytes, size_t count, int64_t offset) {
+    int error = allocate(file, count, offset);
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    return call(file, bytes, count, offset);
+}
+
+static ssize_t allocate_pwrite(int file, const void *bytes, size_t count, int64_t offset) {
+    return allocating_pwrite(system_call.pwrite, file, bytes, count, offset);
+}
+
+static ssize_t allocate_pwrite64(int file, const void *bytes, size_t count, int64_t offset) {
+    return allocating_pwrite(system_call.pwrite64, file, bytes, count, offset);
+}
+
+#define WRAP(name, wrapper)                                                                     \
+    do {                                                                                        \
+        sqlite3_syscall_ptr found = vfs->xGetSystemCall(vfs, #name);                            \
+        if (found && found != (sqlite3_syscall_ptr)wrapper) {                                   \
+            system_call.name = (__typeof__(system_call.name))found;                             \
+            vfs->xSetSystemCall(vfs, #name, (sqlite3_syscall_ptr)wrapper);                      \
+        }                                                                                       \
+    } while (0)
+
+void waypost_sqlite_wrap_calls(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(0);
+    if (!vfs || vfs->iVersion < 3 || !vfs->xGetSystemCall || !vfs->xSetSystemCall) return;
+    // A build of SQLite has some of these: the others are not found.
+    WRAP(read, count_read);
+    WRAP(pread, count_pread);
+    WRAP(pread64, count_pread64);
+    WRAP(pwrite, allocate_pwrite);
+    WRAP(pwrite64, allocate_pwrite64);
+}
