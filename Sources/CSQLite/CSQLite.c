@@ -4,6 +4,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+int waypost_sqlite_checkpoint(sqlite3 *db, int mode, waypost_sqlite_log *log) {
+    int frames = -1, copied = -1;
+    int code = sqlite3_wal_checkpoint_v2(db, "main", mode, &frames, &copied);
+    if (frames >= 0 && frames == copied && (code == SQLITE_OK || code == SQLITE_BUSY)) log->frames = 0;
+    return code;
+}
+
+static int committed(void *context, sqlite3 *db, const char *name, int frames) {
+    waypost_sqlite_log *log = context;
+    (void)name;
+    log->frames = frames;
+    // As SQLite's own: what fails is tried again by the next commit.
+    if (log->limit > 0 && frames >= log->limit) waypost_sqlite_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE, log);
+    return SQLITE_OK;
+}
+
+void waypost_sqlite_watch_log(sqlite3 *db, waypost_sqlite_log *log) { sqlite3_wal_hook(db, committed, log); }
+
 // As SQLite calls them: with offsets of 64 bits everywhere.
 typedef ssize_t (*read_call)(int file, void *bytes, size_t count);
 typedef ssize_t (*pread_call)(int file, void *bytes, size_t count, int64_t offset);

@@ -1,3 +1,4 @@
+import CSQLite
 import Delivery
 import Positioning
 
@@ -20,7 +21,11 @@ public final class Outbox {
     private(set) var ledger = Ledger()
     private(set) var processRun: ProcessRun
     /// nil while the file is closed for readers, and while the disk refuses.
-    private(set) var database: Database?
+    private(set) var database: Database? {
+        didSet { if let oldValue, database == nil { committed.logEnd = oldValue.connection.logEnd } }
+    }
+    /// To the file, which has to hold it when it is opened again.
+    private var committed = Committed()
     var salvaging = Salvaging()
     private var endpoints: [EndpointSettings]
     /// The queue while the disk refuses; nil while it does not.
@@ -98,6 +103,7 @@ public final class Outbox {
 
     private func adopt(_ opened: Database.Opened) {
         uuid = opened.uuid
+        committed.lastSeq = database == nil ? 0 : opened.ledger.lastSeq
         ledger = opened.ledger
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         parts = opened.parts
@@ -230,6 +236,7 @@ public final class Outbox {
                 failed(error)
                 throw error
             }
+            noteRows(of: transaction)
             stored(commit, transaction, reply)
         }
         salvage(database, at: commit.ages?.now)
@@ -242,6 +249,12 @@ public final class Outbox {
         Transaction(
             database: database, ledger: ledger, outbox: uuid, processRun: processRun, settings: settings, known: known,
             former: former, memory: memory)
+    }
+
+    /// The file has the rows of a transaction.
+    private func noteRows(of transaction: Transaction) {
+        // Where the file was gone, the numbers go on, and it has none of them.
+        if transaction.ledger.lastSeq > ledger.lastSeq { committed.lastSeq = transaction.ledger.lastSeq }
     }
 
     private func stored(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
@@ -257,8 +270,7 @@ public final class Outbox {
     /// A reader that stays keeps the log from being copied back, and it grows with each commit.
     private func boundLog(of database: Database) throws(OutboxError) {
         guard logBytes > max(Self.leastLog, (settings.maxBytes ?? 256 << 20) / 4) else { return }
-        let isBusy = try database.connection.rows("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) != 0 }
-        guard isBusy.first == true else { return }
+        guard try database.connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) else { return }
         throw OutboxError(
             .full, path: settings.path,
             message: "its log has grown to \(logBytes >> 20) MiB, because another program keeps the queue open")
@@ -302,6 +314,7 @@ public final class Outbox {
         var lastTime = lastTime
         let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
             rows, after: &lastTime, plan: next, at: now)
+        noteRows(of: transaction)
         ledger = transaction.ledger
         processRun = transaction.processRun
         self.lastTime = lastTime
@@ -350,6 +363,7 @@ public final class Outbox {
         salvaging.note(before, before: copies)
         salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
+        committed.lastSeq = ledger.lastSeq
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
         ledger.lastSeq = max(ledger.lastSeq, given.lastSeq)
         ledger.recorded = given.recorded
@@ -375,7 +389,7 @@ public final class Outbox {
     ) throws(OutboxError) -> OpenedQueue {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
-            lastSeq: lastSeq, plan: plan, before: before, damage: damage, cache: cache,
+            lastSeq: lastSeq, plan: plan, before: before, committed: committed, damage: damage, cache: cache,
             access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
         failedOpenings += 1
         // Opening may write.
@@ -555,6 +569,7 @@ extension Outbox {
             // It had begun without knowing for whom rows are held.
             released += transaction.ledger.endpoints.filter { $0.wanted != nil }.map(\.settings.name)
         }
+        committed.lastSeq = transaction.ledger.lastSeq
         reply.hasReturned = true
         uuid = queue.opened.uuid
         database = queue.database

@@ -338,6 +338,40 @@ import Testing
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
     }
 
+    /// SQLite takes a frame that is not as it was written for the end of the log. The header, the first frame, one in the middle.
+    @Test(arguments: [20, 700, 25_000]) func aLogThatEndsBeforeTheLastCommitIsKept(place: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 200, by: 10) { try outbox.append(start..<start + 10) }
+        var log = Scratch.read(scratch.path + "-wal")
+        try #require(log.count > 25_000)
+        log[place] ^= 0xFF
+        let file = try #require(fopen(scratch.path + "-wal", "r+"))
+        fseek(file, place, SEEK_SET)
+        fputc(Int32(log[place]), file)
+        fclose(file)
+        outbox.letReadersIn()
+        try outbox.append(200..<210)
+        #expect(outbox.current.recovery.reason?.contains("ends before the last commit") == true)
+        #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == log)
+    }
+
+    /// Others may copy the log back and delete it, or leave a part of it to be copied.
+    @Test func aLogThatWasCopiedBackHasNotEndedEarly() throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 3000, by: 10) {
+            try outbox.append(start..<start + 10)
+            guard start % 70 == 0 else { continue }
+            outbox.letReadersIn()
+            switch start / 70 % 4 {
+            case 0: _ = try OutboxReader(path: scratch.path).rowCount()
+            case 1: try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            case 2: try scratch.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            default: outbox.failed(OutboxError(.io, path: "", message: ""))
+            }
+        }
+        #expect(outbox.current.recovery.corruptRecovered == 0 && outbox.current.rows == 3000)
+    }
+
     private func setAside(_ numbers: Range<Int>) throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(numbers)

@@ -68,6 +68,25 @@ static inline int waypost_sqlite_read_file(sqlite3 *db, void *bytes, int count, 
     return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;
 }
 
+/// The write-ahead log of a connection that has read or written something; NULL without one.
+static inline sqlite3_file *waypost_sqlite_log_file(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    return code == SQLITE_OK && file && file->pMethods ? file : 0;
+}
+
+/// Bytes; 0 without a log, and where that cannot be told.
+static inline int64_t waypost_sqlite_log_size(sqlite3 *db) {
+    sqlite3_file *file = waypost_sqlite_log_file(db);
+    sqlite3_int64 size = 0;
+    return file && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : 0;
+}
+
+static inline int waypost_sqlite_read_log(sqlite3 *db, void *bytes, int count, int64_t offset) {
+    sqlite3_file *file = waypost_sqlite_log_file(db);
+    return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;
+}
+
 /// For a file that no other connection uses: what SQLite holds of it in memory is not changed.
 static inline int waypost_sqlite_write_file(sqlite3 *db, const void *bytes, int count, int64_t offset) {
     sqlite3_file *file = waypost_sqlite_file(db);
@@ -102,6 +121,23 @@ static inline int waypost_sqlite_bind_text(sqlite3_stmt *statement, int index, c
 static inline int waypost_sqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int length) {
     return sqlite3_bind_blob(statement, index, bytes, length, SQLITE_TRANSIENT);
 }
+
+/// How far a connection has written the log.
+typedef struct {
+    /// A commit that makes the log this many frames long copies it back into the database; 0 = none does.
+    int32_t limit;
+    /// As of the last commit; 0 = none was made, or the database has all of them.
+    int32_t frames;
+} waypost_sqlite_log;
+
+/// Replaces the automatic checkpoint of a connection by one that counts.
+/// - log: as long as the connection is open.
+void waypost_sqlite_watch_log(sqlite3 *db, waypost_sqlite_log *log);
+
+/// Copies the log back into the database.
+/// - mode: SQLITE_CHECKPOINT_PASSIVE and so on.
+/// - Returns: SQLITE_BUSY where another connection kept some of it from being done.
+int waypost_sqlite_checkpoint(sqlite3 *db, int mode, waypost_sqlite_log *log);
 
 /// Reads of this thread that the medium has failed, below SQLite.
 typedef struct {

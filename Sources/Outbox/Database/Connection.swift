@@ -7,6 +7,9 @@ final class Connection {
     let path: String
     let medium: any QueueMedium
     let handle: OpaquePointer
+    private let log = LogCount()
+    /// How far the log reaches as of the last commit; nil: the database has everything, or that is not known.
+    private(set) var logEnd: LogEnd?
 
     enum Access {
         case readWrite, readOnly
@@ -171,7 +174,64 @@ final class Connection {
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     /// Copies the log back into the database after a commit that makes it this many pages long; 0 = not.
-    func checkpointsItself(after pages: Int32) { sqlite3_wal_autocheckpoint(handle, pages) }
+    func checkpointsItself(after pages: Int32) {
+        log.address.pointee.limit = pages
+        waypost_sqlite_watch_log(handle, log.address)
+    }
+
+    /// Copies the log back into the database.
+    ///
+    /// - Parameter mode: `SQLITE_CHECKPOINT_…`.
+    /// - Returns: whether another connection kept some of it from being done.
+    func checkpoint(_ mode: Int32) throws(OutboxError) -> Bool {
+        let failed = failedReads
+        let code = waypost_sqlite_checkpoint(handle, mode, log.address)
+        if log.address.pointee.frames == 0 { logEnd = nil }
+        guard code == SQLITE_OK || code & 0xFF == SQLITE_BUSY else {
+            throw error(code, sql: "checkpoint", since: failed)
+        }
+        return code != SQLITE_OK
+    }
+
+    /// A transaction is committed.
+    func committed() {
+        let frames = Int(log.address.pointee.frames)
+        if frames == 0 {
+            logEnd = nil
+        } else if let known = logEnd, known.frames < frames {
+            logEnd?.frames = frames
+        } else {
+            logEnd = LogEnd(of: self, frames: frames)
+        }
+    }
+
+    /// Has to be called before anything is written.
+    ///
+    /// - Throws: `.corrupt` where something is missing that this process has committed.
+    func mustHave(_ committed: Committed) throws(OutboxError) {
+        // A file that is gone is none that ends early.
+        guard committed != Committed(), medium.size(path) > 0 else { return }
+        let version = Int(try integer("PRAGMA user_version"))
+        let earlier = OutboxError(.corrupt, path: path, message: "it ends before the last commit")
+        if let end = committed.logEnd {
+            switch try end.isThere(in: self) {
+            case true?:
+                logEnd = end
+                log.address.pointee.frames = Int32(clamping: end.frames)
+            case false?: throw earlier
+            case nil: break
+            }
+        }
+        guard committed.lastSeq > 0, version <= Schema.migrations.count else { return }
+        guard version == Schema.migrations.count else { throw earlier }
+        let last = try integer(
+            """
+            SELECT max(coalesce((SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)), 0),
+            coalesce((SELECT max(formed) FROM endpoint), 0), coalesce((SELECT max(last) FROM segment), 0),
+            coalesce((SELECT max(seq) FROM location), 0))
+            """)
+        if last < committed.lastSeq { throw earlier }
+    }
 
     /// Bytes by which the file grows at a time.
     static let growth: Int64 = 64 << 10
@@ -208,6 +268,23 @@ final class Connection {
         guard reads.count != failed, error.mayBeDamage else { return error }
         return OutboxError(failedRead: reads, path: path, code: code, sql: sql)
     }
+}
+
+/// What a process has committed to a file, as far as it knows.
+struct Committed: Equatable {
+    /// The last number of a row.
+    var lastSeq: Int64 = 0
+    /// nil: not known, or not in the log alone.
+    var logEnd: LogEnd?
+}
+
+/// Has to be where it is as long as the connection is open.
+private final class LogCount {
+    let address = UnsafeMutablePointer<waypost_sqlite_log>.allocate(capacity: 1)
+
+    init() { address.initialize(to: waypost_sqlite_log()) }
+
+    deinit { address.deallocate() }
 }
 
 /// What a parameter of a statement can be; nil is NULL.

@@ -1,3 +1,4 @@
+import CSQLite
 import Delivery
 import JSON
 import Positioning
@@ -24,14 +25,17 @@ final class Database {
     private var reserved: Int64
 
     /// Makes the file when there is none and brings it to the newest schema.
+    ///
+    /// - Parameter committed: what it has to hold; if it does not, nothing is written.
     convenience init(
         path: String, migrations: [String] = Schema.migrations, access: Connection.Access = .readWrite,
-        medium: any QueueMedium = SystemMedium()
+        committed: Committed = Committed(), medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         // Made by hand before SQLite does, because positions are private: 0600 whatever the umask.
         let reason = medium.create(path)
         if reason != 0 { throw OutboxError(system: reason, path: path, doing: "open") }
         let connection = try Connection(path: path, access: access, medium: medium)
+        try connection.mustHave(committed)
         try Schema.migrate(connection, steps: migrations)
         // A missing table is damage, to be found before anything relies on the file.
         try self.init(connection, preparesAll: true)
@@ -102,7 +106,7 @@ final class Database {
 
     /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on
     /// pages of the log that only seem to be written. While another process reads from the log, the log continues.
-    func restartLog() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
+    func restartLog() throws(OutboxError) { _ = try connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
 
     /// The oldest row of a feed within a range; `.unknown` where it is on a disk that cannot be read.
     func oldestRow(
@@ -204,6 +208,7 @@ final class Database {
         do throws(OutboxError) {
             let value = try work()
             try commit.run()
+            connection.committed()
             return value
         } catch {
             if connection.isInTransaction { try? rollback.run() }

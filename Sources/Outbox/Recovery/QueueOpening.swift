@@ -23,6 +23,8 @@ struct QueueOpening {
     var plan: SalvagePlan?
     /// The endpoints, as far as the caller knows; none = as the file has them.
     var before: [Ledger.Endpoint] = []
+    /// What the file has to hold: this process has committed it.
+    var committed = Committed()
     /// What is known to be wrong with the file; nil = nothing.
     var damage: OutboxError?
     /// What is known of the file; unless it is trusted, the medium is read.
@@ -106,7 +108,7 @@ struct QueueOpening {
     }
 
     private func openGood() throws(OutboxError) -> OpenedQueue {
-        let database = try Database(path: settings.path, access: access, medium: medium)
+        let database = try Database(path: settings.path, access: access, committed: committed, medium: medium)
         if cache == .suspect { try database.restartLog() }
         // The power may have gone between the copy and the queue that replaces it.
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil

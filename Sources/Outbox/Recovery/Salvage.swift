@@ -69,9 +69,9 @@ final class Salvage {
         do throws(OutboxError) {
             let connection = try Connection(damaged: path, isPatient: isPatient, medium: medium)
             _ = try unlessDamaged(isPatient) { () throws(OutboxError) in
-                if try connection.integer("PRAGMA user_version") < Schema.migrations.count {
-                    try Schema.migrate(connection)
-                }
+                // Where the log ends early there may be no tables yet: what follows in it must not be overwritten.
+                let version = try connection.integer("PRAGMA user_version")
+                if version > 0, version < Schema.migrations.count { try Schema.migrate(connection) }
             }
             database = try Database(damaged: connection, isPatient: isPatient)
         } catch {
