@@ -79,6 +79,7 @@ public final class Outbox {
         self.endpoints = endpoints
         self.worksWithoutDisk = worksWithoutDisk
         processRun = ProcessRun(bootID: bootID, random: newUUID)
+        salvaging = Salvaging(life: 1 + newUUID.suffix(6).reduce(0) { $0 << 8 | Int64($1) })
         uuid = newUUID
         do throws(OutboxError) {
             lock = try medium.lock(settings.path)
@@ -122,7 +123,7 @@ public final class Outbox {
         reply.depths = ledger.depths
         reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
-        reply.recovery = salvaging.report(onDisk: memory == nil)
+        reply.recovery = salvaging.report(onDisk: memory == nil, at: medium.now)
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
         reply.sentUnstored = sentUnstored
@@ -281,11 +282,11 @@ public final class Outbox {
     /// - Parameter now: boot clock.
     private func salvage(_ database: Database, at now: EventTime?) {
         let files = QueueFiles(path: settings.path, medium: medium)
-        guard let (rows, next) = salvaging.read(for: endpoints, of: files) else { return }
+        guard let step = salvaging.read(for: endpoints, of: files, maxBytes: settings.maxBytes) else { return }
         let plan = salvaging.plan
         do throws(OutboxError) {
             do throws(OutboxError) {
-                try bringBack(rows, next, in: database, at: now)
+                try bringBack(step, in: database, at: now)
             } catch {
                 failed(error)
                 salvaging.refused(isUncertain: self.database == nil)
@@ -297,7 +298,7 @@ public final class Outbox {
             let reads = medium.failedReads
             do throws(OutboxError) {
                 let database = try opened()
-                if salvaging.plan == plan { try bringBack(rows, next, in: database, at: now) }
+                if salvaging.plan == plan { try bringBack(step, in: database, at: now) }
             } catch let again {
                 failed(again)
                 salvaging.refused(isUncertain: self.database == nil)
@@ -307,19 +308,17 @@ public final class Outbox {
         }
     }
 
-    private func bringBack(
-        _ rows: [SalvagedRow], _ next: SalvagePlan, in database: Database, at now: EventTime?
-    ) throws(OutboxError) {
+    private func bringBack(_ step: Salvaging.Step, in database: Database, at now: EventTime?) throws(OutboxError) {
         let transaction = transaction(on: database, settings)
         var lastTime = lastTime
         let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
-            rows, after: &lastTime, plan: next, at: now)
+            step.rows, gaps: step.gaps, after: &lastTime, plan: step.next, at: now)
         noteRows(of: transaction)
         ledger = transaction.ledger
         processRun = transaction.processRun
         self.lastTime = lastTime
         self.released += released
-        salvaging.stored(rows.count, inversions: inversions, next: next)
+        salvaging.stored(step, inversions: inversions)
     }
 
     /// Closes the file and gives up its lock. Everything committed is on the medium already; the log stays as it is.
@@ -356,7 +355,8 @@ public final class Outbox {
         for index in before.indices {
             for answer in answered { before[index].keepUnaccepted(after: answer, outbox: name) }
         }
-        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
+        let queue = try open(
+            lastSeq: given.lastSeq, plan: salvaging.plan, before: before, expected: given.mostUnsent, damage: damage)
         // Also by a try that failed after it.
         let copies = queue.plan.copies.subtracting(salvaging.plan.copies)
         if !copies.isEmpty { dissolved += given.batchIDs(outbox: name) }
@@ -384,12 +384,15 @@ public final class Outbox {
     ///   - lastSeq: the last number that is known to have been on the medium.
     ///   - plan: what is to be brought back besides what this may set aside; nil = as the file has it.
     ///   - before: the endpoints; none = as the file has them.
+    ///   - expected: rows in the file that one of them still needs; nil = as the file has it.
     private func open(
-        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], damage: OutboxError? = nil
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], expected: Int? = nil,
+        damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
-            lastSeq: lastSeq, plan: plan, before: before, committed: committed, damage: damage, cache: cache,
+            lastSeq: lastSeq, plan: plan, before: before, committed: committed, expected: expected, damage: damage,
+            cache: cache,
             access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
         failedOpenings += 1
         // Opening may write.
@@ -515,7 +518,8 @@ extension Outbox {
         try lockForWriting()
         var queue = try open(
             lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
-            before: memory.isBlind ? [] : ledger.endpoints, damage: damage)
+            before: memory.isBlind ? [] : ledger.endpoints,
+            expected: memory.isBlind ? nil : max(0, ledger.mostUnsent - ledger.rows), damage: damage)
         let isOther = queue.opened.uuid != uuid
         if !isOther {
             if let plan = memory.plan {

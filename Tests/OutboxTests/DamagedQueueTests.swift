@@ -317,17 +317,43 @@ import Testing
         #expect(numbers.count > 1000 && numbers == Array(numbers[0]..<numbers.count + numbers[0]))
     }
 
-    @Test func keepsTwoCopiesAtMost() throws {
+    private var copies: [String] {
+        Scratch.contents(of: scratch.directory).filter {
+            $0.contains("corrupt") && !$0.contains("-wal") && !$0.contains("-shm")
+        }.sorted().map { String($0.suffix(9)) }
+    }
+
+    /// All its rows are back: the newest two are kept for a report.
+    @Test func keepsTwoCopiesWhoseRowsAreBack() throws {
         for round in 0..<5 {
+            let outbox = try Outbox.open(scratch)
+            try bringAllBack(outbox)
+            try outbox.append(round * 10..<round * 10 + 10)
+            try spoilHeader(outbox)
+            outbox.close()
+        }
+        let outbox = try Outbox.open(scratch)
+        try bringAllBack(outbox)
+        _ = try outbox.commit(Commit())
+        #expect(copies == ["corrupt-4", "corrupt-5"])
+        #expect(try numbers(outbox) == Array(0..<50) && outbox.current.recovery.lostRows == 0)
+    }
+
+    /// Nothing of them was ever read, and the oldest go when all together are larger than the queue may be.
+    @Test func keepsCopiesThatWereNotReadWhileThereIsSpace() throws {
+        for round in 0..<12 {
             try Outbox.open(scratch).close()
             unlink(scratch.path + "-wal")
             Scratch.write([UInt8](repeating: UInt8(round + 1), count: 2000), to: scratch.path)
         }
-        try Outbox.open(scratch).close()
-        let copies = Scratch.contents(of: scratch.directory).filter {
-            $0.contains("corrupt") && !$0.contains("-wal") && !$0.contains("-shm")
-        }
-        #expect(copies.sorted().map { $0.suffix(9) } == ["corrupt-4", "corrupt-5"])
+        let outbox = try Outbox.open(scratch)
+        try bringAllBack(outbox)
+        #expect(copies.count == 12 && outbox.current.recovery.lostRows == 0)
+        outbox.close()
+        let small = try Outbox.open(scratch, maxBytes: 8000)
+        for _ in 0..<12 { _ = try small.commit(Commit()) }
+        #expect(copies == ["orrupt-12"])
+        #expect(small.current.recovery.lostRows > 0)
     }
 
     /// The power may go between the two renames, or the file was cut off.
@@ -353,6 +379,10 @@ import Testing
         try outbox.append(200..<210)
         #expect(outbox.current.recovery.reason?.contains("ends before the last commit") == true)
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == log)
+        // What follows in the log is found by itself.
+        try bringAllBack(outbox)
+        let numbers = try numbers(outbox)
+        #expect(numbers.count >= 200 && Set(numbers).count == numbers.count, "\(numbers.count)")
     }
 
     /// Others may copy the log back and delete it, or leave a part of it to be copied.
@@ -574,7 +604,8 @@ import Testing
         for start in stride(from: 0, to: 640, by: 16) { try before.append(start..<start + 16) }
         try spoilHeader(before)
         before.close()
-        try scratch.execute("UPDATE segment SET data = zeroblob(8) WHERE last / 16 % 4 <> 3")
+        try scratch.execute(
+            "UPDATE segment SET data = zeroblob(8) WHERE last / 16 % 4 <> 3; PRAGMA wal_checkpoint(TRUNCATE)")
         let outbox = try Outbox.open(scratch)
         try bringAllBack(outbox)
         #expect(try numbers(outbox) == (0..<640).filter { $0 / 16 % 4 == 2 })

@@ -20,7 +20,7 @@ import Tracking
             "trip": ["stop-timeout", "no-fix", "gap", "power", "pace", "schedule"],
             "geofence": Set(GeofenceMonitor.Reason.allCases.map(\.rawValue) + ["beacon"]),
             // Seen by others than the tracker.
-            "beacon": ["beacon"], "gap": ["overflow"],
+            "beacon": ["beacon"], "gap": ["overflow", "lost"],
         ]
         for reason in RecordReason.allCases { reasons[reason.event.rawValue, default: []].insert(reason.rawValue) }
         #expect(documented == reasons)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import sqlite3
@@ -205,7 +206,9 @@ class Daemon:
         while time.monotonic() < deadline and self.check_alive():
             if self.status() is not None:
                 with contextlib.closing(sqlite3.connect(f"file:{queue}?mode=ro", uri=True)) as database:
-                    if not database.execute("SELECT value FROM state WHERE name = 'salvage' AND value != x''").fetchall():
+                    # Lines of three numbers: parts that are read for the first time.
+                    plans = database.execute("SELECT value FROM state WHERE name = 'salvage'").fetchall()
+                    if not any(re.fullmatch(rb"\d+ \d+ \d+", line) for plan, in plans for line in plan.split(b"\n")):
                         return True
             time.sleep(0.25)
         return False

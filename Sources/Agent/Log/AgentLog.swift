@@ -235,6 +235,12 @@ public struct AgentLog {
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
+    /// Rows of a damaged queue were given up.
+    func queueLost(_ recovery: Recovery) {
+        guard let words = recovery.lostWords else { return }
+        log(.error, .queue, words, ["lost_rows": String(recovery.lostRows)])
+    }
+
     func queueDropped(_ dropped: DropCounts) {
         let parts = dropped.parts
         log(
@@ -462,5 +468,14 @@ extension DropCounts {
             ("events_dropped", events, events == 1 ? "event" : "events"),
         ]
         .filter { $0.1 > 0 }
+    }
+}
+
+extension Recovery {
+    /// What is lost, with the cure; nil = nothing.
+    var lostWords: String? {
+        guard lostRows > 0 else { return nil }
+        return "queue: \(InWords.count(lostRows, "location")) of a damaged queue could not be brought back: "
+            + "check power supply and card; `dmesg` reports failing ones"
     }
 }

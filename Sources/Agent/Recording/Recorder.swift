@@ -185,6 +185,7 @@ final class Recorder {
         let now = loop.now
         if reply.recovery.corruptRecovered > latest.recovery.corruptRecovered { log.queueSetAside(reply.recovery) }
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
+        if reply.recovery.lostRows > latest.recovery.lostRows { log.queueLost(reply.recovery) }
         latest = reply
         counters.dropped += reply.dropped
         if let error = reply.refusal {

@@ -68,7 +68,8 @@ struct StatusReport {
         problems =
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
-            + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
+            + [recorder.recovery.lostWords].compactMap { $0 } + recorder.latest.removed.map(Self.problem)
+            + deliveries.flatMap(Self.problems)
             + channels.compactMap(Self.problem) + (places?.fetched ?? []).compactMap(Self.problem)
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
     }
@@ -331,6 +332,7 @@ extension StatusReport {
         queue.corruptRecovered = recorder.recovery.corruptRecovered
         queue.salvaged = recorder.recovery.salvaged
         queue.salvageInversions = recorder.recovery.inversions
+        queue.lostRows = recorder.recovery.lostRows
         queue.lastSeq = recorder.latest.lastSeq
         queue.clockUntrusted = isClockSynchronised ? 0 : 1
         queue.diskError = recorder.lastError?.description

@@ -32,7 +32,7 @@ extension Database {
             let changesBefore = connection.totalChanges
             let isNew = try blob(.uuid)?.count != 16
             let uuid = try loadUUID(new: newUUID)
-            ledger.isSalvaging = !SalvagePlan(bytes: try blob(.salvage) ?? []).parts.isEmpty
+            ledger.isSalvaging = SalvagePlan(bytes: try blob(.salvage) ?? []).isUnderWay
             for settings in configured {
                 if let index = known.firstIndex(where: { $0.settings.name == settings.name }) {
                     ledger.endpoints.append(try reconcile(known.remove(at: index), with: settings, in: ledger))

@@ -57,19 +57,21 @@ struct QueueFiles {
         medium.flush(directory: directory)
     }
 
-    /// Deletes the oldest copies, so that two remain at most, which together are not larger than this.
-    func prune(maxBytes: Int64?, keeping needed: Set<Int64>) {
-        var numbers = copies()
-        func bytes(_ number: Int64) -> Int64 { Self.parts.map { medium.size(copy(number) + $0) }.reduce(0, +) }
-        while let oldest = numbers.first {
-            let isTooMuch = maxBytes.map { numbers.map(bytes).reduce(0, +) > $0 && numbers.count > 1 } ?? false
-            guard numbers.count > Self.copiesMax || isTooMuch else { return }
-            // What is still being read is deleted only for its size, not for its age.
-            if needed.contains(oldest), !isTooMuch, numbers.count <= Self.copiesMax + needed.count { return }
-            for part in Self.parts { medium.remove(copy(oldest) + part) }
-            numbers.removeFirst()
-        }
+    /// Deletes copies whose rows are all back or given up, but for the newest two copies.
+    func prune(finished: Set<Int64>) {
+        for number in copies().dropLast(Self.copiesMax) where finished.contains(number) { remove(number) }
     }
+
+    /// The oldest copy, if all of them together have more bytes than this and it is not the only one.
+    func oldest(ifMoreThan maxBytes: Int64) -> Int64? {
+        let numbers = copies()
+        guard numbers.count > 1, numbers.map(bytes).reduce(0, +) > maxBytes else { return nil }
+        return numbers.first
+    }
+
+    func bytes(of number: Int64) -> Int64 { Self.parts.map { medium.size(copy(number) + $0) }.reduce(0, +) }
+
+    func remove(_ number: Int64) { for part in Self.parts { medium.remove(copy(number) + part) } }
 
     /// Makes reads from now on come from the medium.
     ///

@@ -103,6 +103,9 @@ struct Ledger {
     /// No batch has a higher generation, nor does a new one get it by itself.
     var highestGeneration: Int { endpoints.reduce(1) { max($0, $1.nextGeneration) } }
 
+    /// The most rows that one of the configured endpoints has not accepted.
+    var mostUnsent: Int { endpoints.filter { $0.removedAt == nil && !$0.isSpare }.map(\.unsent).max() ?? 0 }
+
     /// Of the batches in flight.
     func batchIDs(outbox name: String) -> [String] {
         endpoints.flatMap { endpoint in endpoint.batches.map { $0.id(outbox: name, endpoint: endpoint.settings.name) } }

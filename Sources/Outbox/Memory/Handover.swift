@@ -41,7 +41,7 @@ struct Handover {
         // A commit that failed may have left the same rows, under the same numbers.
         try removeRows(after: above.base)
         if plan.bytes != (try database.blob(.salvage) ?? []) { try database.store(.salvage, plan.bytes) }
-        queue.ledger.isSalvaging = !plan.parts.isEmpty
+        queue.ledger.isSalvaging = plan.isUnderWay
         queue.ledger.lastSeq = max(queue.ledger.lastSeq, above.lastSeq)
         queue.ledger.recorded = above.recorded
         let appending = RowAppending(queue: queue)

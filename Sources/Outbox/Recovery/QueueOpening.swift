@@ -25,6 +25,8 @@ struct QueueOpening {
     var before: [Ledger.Endpoint] = []
     /// What the file has to hold: this process has committed it.
     var committed = Committed()
+    /// Rows in the file that one of them still needs; nil = as the file has it.
+    var expected: Int?
     /// What is known to be wrong with the file; nil = nothing.
     var damage: OutboxError?
     /// What is known of the file; unless it is trusted, the medium is read.
@@ -50,7 +52,6 @@ struct QueueOpening {
         let database = try Database(path: settings.path, access: access, medium: medium)
         let next = try goOn(from: copy, in: database)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
-        files.prune(maxBytes: settings.maxBytes, keeping: Set(next.parts.map(\.copy)))
         return OpenedQueue(
             database: database, opened: opened, plan: next, setAside: (files.copy(copy), found?.description ?? ""))
     }
@@ -58,9 +59,11 @@ struct QueueOpening {
     /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
     private func goOn(from copy: Int64, in database: Database) throws(OutboxError) -> SalvagePlan {
         let damaged = try DamagedQueue(path: files.copy(copy), isPatient: isPatient, medium: medium)
-        var plan = plan ?? damaged.plan
-        plan.parts.removeAll { !files.copies().contains($0.copy) }
-        plan.parts.append(SalvagePlan.Part(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
+        var plan = plan ?? damaged.plan ?? SalvagePlan(parts: files.copies().filter { $0 != copy }.map(wholeCopy))
+        var part = wholeCopy(copy)
+        if lastSeq > 0 { part.through = lastSeq }
+        plan.parts.append(part)
+        plan.counts[copy] = .init(expected: expected.map(Int64.init) ?? damaged.expected)
         try database.transaction { () throws(OutboxError) in
             let mark = max(lastSeq, damaged.lastSeq)
             try database.store(.mark, mark)
@@ -77,6 +80,9 @@ struct QueueOpening {
         }
         return plan
     }
+
+    /// Also of an earlier copy, where it is not known what came back from it: that may come twice, but is not lost.
+    private func wholeCopy(_ copy: Int64) -> SalvagePlan.Part { .init(copy: copy, next: 0, through: Ledger.seqMax) }
 
     /// Whether a damaged queue was set aside and the one that replaces it was not finished.
     private func isBegun() throws(OutboxError) -> Bool {
@@ -144,8 +150,11 @@ extension Ledger.Endpoint {
 /// What can still be read of a damaged queue about itself.
 private struct DamagedQueue {
     var lastSeq: Int64 = 0
-    var plan = SalvagePlan()
+    /// nil: that cannot be read.
+    var plan: SalvagePlan?
     var parts = PartStates()
+    /// Rows that one of the endpoints still needed, at most; nil: that cannot be read.
+    var expected: Int64?
     /// For whom rows waited, or may come back.
     var endpoints: [Ledger.Endpoint] = []
 
@@ -174,14 +183,21 @@ private struct DamagedQueue {
         parts = PartStates(
             tracker: try blob(.tracker), source: try blob(.file), channels: try blob(.channels),
             beacons: try blob(.beacons))
-        plan = SalvagePlan(bytes: try blob(.salvage) ?? [])
-        let isRecovering = !plan.parts.isEmpty
+        plan = try read { () throws(OutboxError) in SalvagePlan(bytes: try database.blob(.salvage) ?? []) }
+        let isRecovering = plan?.parts.isEmpty == false
+        let mark = try read { () throws(OutboxError) in try database.mark() } ?? lastSeq
         let known = try read { () throws(OutboxError) in try database.knownEndpoints() } ?? []
         for endpoint in known {
             let isSending = try read { () throws(OutboxError) in
                 try connection.integer("SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1")
             }
             if isRecovering || endpoint.formed < lastSeq || isSending == 1 { endpoints.append(endpoint) }
+            let inFlight = try read { () throws(OutboxError) in
+                try connection.integer("SELECT sum(rows) FROM batch WHERE origin = 0 AND endpoint = \(endpoint.id)")
+            }
+            guard endpoint.removedAt == nil, !endpoint.isSpare, let inFlight else { continue }
+            let unsent = Int64(endpoint.waiting) + inFlight + max(0, lastSeq - max(mark, endpoint.formed))
+            expected = max(expected ?? 0, unsent)
         }
     }
 }

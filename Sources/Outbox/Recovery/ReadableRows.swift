@@ -12,6 +12,10 @@ struct ReadableRows {
     private(set) var hasPassedDamage = false
     /// Rows before `next` may be missing, because the medium could not read them.
     private(set) var hasFailedReads = false
+    /// Numbers before `next` whose rows were not found, in order.
+    private var missing: [ClosedRange<Int64>] = []
+    /// Rows that no table leads to were looked for up to the last one.
+    private var hasLookedBehind = false
     private let through: Int64
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
@@ -37,6 +41,27 @@ struct ReadableRows {
 
     mutating func pass(to seq: Int64) { next = max(next, seq) }
 
+    mutating func takeMissing() -> [ClosedRange<Int64>] {
+        defer { missing = [] }
+        return missing
+    }
+
+    private mutating func misses(_ range: Range<Int64>) {
+        guard !range.isEmpty else { return }
+        if let last = missing.last, last.upperBound + 1 >= range.lowerBound {
+            missing[missing.count - 1] = last.lowerBound...range.upperBound - 1
+        } else {
+            missing.append(ClosedRange(range))
+        }
+    }
+
+    /// No table leads to more rows. Where it is known that there were some, they are looked for all the same.
+    private mutating func ended() {
+        guard through < Ledger.seqMax, next <= through, !hasLookedBehind else { return isFinished = true }
+        hasLookedBehind = true
+        endOfDamage = through + 1
+    }
+
     /// The next rows that can be read.
     mutating func read(
         _ limit: Int, of database: Database, _ names: Record.Names
@@ -46,9 +71,11 @@ struct ReadableRows {
             return []
         }
         if endOfDamage == nil, let rows = try? stretch(of: database, names, from: next, limit) {
-            if rows.isEmpty { isFinished = true }
-            if let last = rows.last { next = last.seq + 1 }
-            return rows
+            if let last = rows.last {
+                next = last.seq + 1
+                return rows
+            }
+            ended()
         }
         // The damage is somewhere in there: one by one up to it, then after it.
         var rows: [QueuedLocation] = []
@@ -58,7 +85,7 @@ struct ReadableRows {
                     try readPages(before: end, limit, of: database, names, into: &rows)
                 } else if let found = next <= through ? try stretch(of: database, names, from: next, 1) : [] {
                     rows += found
-                    if let row = found.first { next = row.seq + 1 } else { isFinished = true }
+                    if let row = found.first { next = row.seq + 1 } else { ended() }
                 } else {
                     endOfDamage = try findEndOfDamage(in: database, names)
                 }
@@ -76,6 +103,14 @@ struct ReadableRows {
     ) throws(OutboxError) {
         let wanted = limit - rows.count
         let found = pages.rows(from: next, before: end, limit: wanted, of: database.connection)
+        if pages.hasFailedReads {
+            guard !isPatient else {
+                pages = SegmentPages()
+                let connection = database.connection
+                throw OutboxError(failedRead: connection.medium.failedReads, path: connection.path)
+            }
+            hasFailedReads = true
+        }
         for var stored in found {
             var row: QueuedLocation?
             do throws(OutboxError) {
@@ -85,10 +120,12 @@ struct ReadableRows {
                 stored.loseDetails()
                 if stored.isPlaced { row = stored.location(names: names) }
             }
-            if let row, row.location.isSound { rows.append(row) }
+            misses(next..<stored.seq)
+            if let row, row.location.isSound { rows.append(row) } else { misses(stored.seq..<stored.seq + 1) }
             next = stored.seq + 1
         }
         guard found.count < wanted else { return }
+        misses(next..<end)
         next = end
         endOfDamage = nil
     }

@@ -1,40 +1,12 @@
 import Delivery
 import Positioning
 
-/// How far the rows of damaged copies have been brought back. It is stored in the new queue.
-struct SalvagePlan: Equatable {
-    struct Part: Equatable {
-        var copy: Int64
-        /// Rows before this one were seen.
-        var next: Int64
-        /// The last row to bring back; later ones were never acknowledged and are recorded again.
-        var through: Int64
-    }
-
-    /// The copy that is being read, then those that wait.
-    var parts: [Part] = []
-
-    var copies: Set<Int64> { Set(parts.map(\.copy)) }
-
-    var bytes: [UInt8] {
-        Array(parts.map { "\($0.copy) \($0.next) \($0.through)" }.joined(separator: "\n").utf8)
-    }
-
-    init(parts: [Part] = []) { self.parts = parts }
-
-    /// With the parts of other copies, which were set aside since.
-    func adding(_ later: SalvagePlan) -> SalvagePlan {
-        SalvagePlan(parts: parts + later.parts.filter { part in !parts.contains { $0.copy == part.copy } })
-    }
-
-    init(bytes: [UInt8]) {
-        parts = bytes.split(separator: UInt8(ascii: "\n")).prefix(8).compactMap { line in
-            let numbers = line.split(separator: UInt8(ascii: " ")).compactMap {
-                Int64(String(decoding: $0, as: UTF8.self))
-            }
-            guard numbers.count == 3, numbers.allSatisfy({ (0...Ledger.seqMax).contains($0) }) else { return nil }
-            return Part(copy: numbers[0], next: numbers[1], through: numbers[2])
-        }
+extension Location {
+    /// Stands for rows that are lost: without what belongs to one of them.
+    fileprivate mutating func becomeGap(reason: String) {
+        event = .gap
+        self.reason = reason
+        (geofence, trip, network, settings) = (nil, nil, nil, nil)
     }
 }
 
@@ -55,6 +27,8 @@ final class Salvage {
     /// Rows before this one were seen, or cannot be read.
     var next: Int64 { readable.next }
     var isFinished: Bool { readable.isFinished }
+    /// The medium could not read some of it, so that nothing is known about what is missing.
+    var hasFailedReads: Bool { readable.hasFailedReads }
 
     /// nil when nothing at all can be read.
     ///
@@ -115,6 +89,28 @@ final class Salvage {
         try unlessDamaged(isPatient) { () throws(OutboxError) in try database.ahead(of: endpoint) } ?? SequenceRanges()
     }
 
+    /// Numbers that were passed since the last call, and whose rows were not found.
+    func takeMissing() -> [ClosedRange<Int64>] { readable.takeMissing() }
+
+    /// Records of its quarantine, which stays in it; nil where that cannot be read.
+    var quarantined: Int64? { try? database.connection.integer("SELECT count(*) FROM quarantine") }
+
+    /// The row next to some that are lost, as a gap; nil where none can be read.
+    func gap(of lost: ClosedRange<Int64>, for endpoints: [EndpointSettings]) -> SalvagedRow? {
+        let rows = database.rows
+        let before = (try? rows.newest(RowRange(0, lost.lowerBound - 1), limit: 1)) ?? []
+        let after = before.isEmpty ? (try? rows.rows(RowRange(lost.upperBound + 1, .max), limit: 1)) ?? [] : []
+        guard let stored = before.first ?? after.first else { return nil }
+        var row = stored.location(names: names)
+        row.location.becomeGap(reason: SalvagePlan.lostReason)
+        let had = endpoints.filter { $0.backupFor == nil && earlier($0)?.hasHad(lost.lowerBound) == true }
+        return SalvagedRow(row: row, finishedFor: had.map(\.name))
+    }
+
+    private func earlier(_ settings: EndpointSettings) -> Ledger.Endpoint? {
+        before?.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
+    }
+
     /// The next rows that an endpoint still needs.
     ///
     /// - Parameter endpoints: the configured ones. One that the copy does not know begins with new rows.
@@ -123,11 +119,8 @@ final class Salvage {
     ) throws(OutboxError) -> [SalvagedRow] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let before, !endpoints.isEmpty else {
+        guard before != nil, !endpoints.isEmpty else {
             return try readable.read(limit, of: database, names).map { SalvagedRow(row: $0) }
-        }
-        func earlier(_ settings: EndpointSettings) -> Ledger.Endpoint? {
-            before.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
         }
         let required = endpoints.filter(\.required)
         let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.ackedThrough).min()

@@ -7,15 +7,17 @@ struct SalvageIntake {
 
     /// Appends rows under new numbers, as of their old times and boots, and notes how far it got.
     ///
-    /// - Parameter now: boot clock.
+    /// - Parameters:
+    ///   - gaps: records in the place of rows that are given up.
+    ///   - now: boot clock.
     /// - Returns: rows that are older than the one before them, and the endpoints that are held for an old binding no more.
     func bringBack(
-        _ found: [SalvagedRow], after lastTime: inout Int64, plan: SalvagePlan, at now: EventTime?
+        _ found: [SalvagedRow], gaps: [SalvagedRow], after lastTime: inout Int64, plan: SalvagePlan, at now: EventTime?
     ) throws(OutboxError) -> (inversions: Int, released: [String]) {
         try queue.whole { () throws(OutboxError) in
             var inversions = 0
             // Rows of one boot in one go: they become segments.
-            var rest = found[...]
+            var rest = (found + gaps)[...]
             while let boot = rest.first.map(\.row.bootID) {
                 let rows = rest.prefix { $0.row.bootID == boot }
                 try RowAppending(queue: queue).append(
@@ -33,8 +35,8 @@ struct SalvageIntake {
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }
-            try keepBindings(found)
-            queue.ledger.isSalvaging = !plan.parts.isEmpty
+            try keepBindings(found + gaps)
+            queue.ledger.isSalvaging = plan.isUnderWay
             let released = queue.ledger.isSalvaging ? [] : try releaseBindings()
             try queue.database.store(.salvage, plan.bytes)
             if queue.ledger.lastSeq - queue.ledger.mark >= Ledger.countInterval { try queue.writeCounts() }

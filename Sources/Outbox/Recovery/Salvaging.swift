@@ -9,6 +9,8 @@ public struct Recovery: Hashable, Sendable {
     public var salvaged = 0
     /// Of these, rows that are older than the row before them.
     public var inversions = 0
+    /// Rows that were given up, because they were read as wrong again and again, or because the copies took too much space.
+    public var lostRows = 0
     /// Rows are still being brought back, some with each commit.
     public var isSalvaging = false
     /// After this another commit should bring back more, even if nothing is recorded; nil = no need.
@@ -22,6 +24,16 @@ public struct Recovery: Hashable, Sendable {
 
 /// How far what can be read of damaged copies has been brought back.
 struct Salvaging {
+    /// Rows to store, and what is known once they are.
+    struct Step {
+        var rows: [SalvagedRow] = []
+        /// Records in the place of rows that are given up.
+        var gaps: [SalvagedRow] = []
+        /// How many these are.
+        var lost = 0
+        var next: SalvagePlan
+    }
+
     private(set) var plan = SalvagePlan()
     /// The last step may be on the medium, although it failed.
     private(set) var isUncertain = false
@@ -33,20 +45,46 @@ struct Salvaging {
     /// The endpoints when a copy was set aside, by its number. After a restart only the copy has them.
     private var before: [Int64: [Ledger.Endpoint]] = [:]
     private var counts = Recovery()
+    /// Copies may have to be deleted.
+    private var prunes = true
+    /// Names this process.
+    private let life: Int64
+    /// Boot clock, nanoseconds: when parts that are missing are read again; nil: it was not decided yet.
+    private var rereadAt: Int64?
+    /// Those whose turn has not come in this round.
+    private var round: [SalvagePlan.Part] = []
+    /// Boot clock: when this process first read parts of a copy as wrong.
+    private var firstWrong: [Int64: Int64] = [:]
+    /// Rounds in a row in which a read failed.
+    private var failedRounds = 0
 
     /// Most rows that are brought back with one commit.
     static let rowsMax = 250
-    /// What cannot be read of a copy after so many tries counts as damaged. The pause before each is twice as long as the
-    /// last one.
+    /// What cannot be read of a copy after so many tries is read later. The pause before each is twice as long as the last one.
     private static let triesMax = 4
     /// Commits after which a disk is asked again that has refused what was brought back.
     private static let pauseAfterRefusal = 16
+    private static let hour: Int64 = 3_600_000_000_000
+    /// Rows are given up once they were read as wrong so often, at least an hour apart, by two processes or over so long a time
+    /// by one.
+    private static let wrongMax = 3
+    private static let longest = 7 * 24 * hour
 
-    /// - Parameter onDisk: the queue itself is on disk at present.
-    func report(onDisk: Bool) -> Recovery {
+    /// - Parameter life: any number that another process does not have.
+    init(life: Int64 = 0) { self.life = life }
+
+    /// - Parameters:
+    ///   - onDisk: the queue itself is on disk at present.
+    ///   - now: boot clock, nanoseconds.
+    func report(onDisk: Bool, at now: Int64) -> Recovery {
         var report = counts
-        report.isSalvaging = !plan.parts.isEmpty
-        if report.isSalvaging, onDisk { report.nextStepIn = pause == 0 ? .seconds(1) : .seconds(60) }
+        report.isSalvaging = plan.isUnderWay
+        guard onDisk, !plan.parts.isEmpty else { return report }
+        if plan.isUnderWay || !round.isEmpty {
+            report.nextStepIn = pause == 0 ? .seconds(1) : .seconds(60)
+        } else {
+            report.nextStepIn = .nanoseconds(max(1_000_000_000, rereadDue(at: now) - now))
+        }
         return report
     }
 
@@ -63,50 +101,147 @@ struct Salvaging {
 
     mutating func adopt(_ new: SalvagePlan) {
         if new.parts.first?.copy != plan.parts.first?.copy { (tries, pause) = (0, 0) }
+        if new.copies != plan.copies { prunes = true }
         plan = new
         before = before.filter { copy, _ in new.parts.contains { $0.copy == copy } }
+        round.removeAll { !new.parts.contains($0) }
         closeReader()
         isUncertain = false
     }
 
     mutating func closeReader() { reader = nil }
 
-    /// The next rows, and the plan once they are stored; nil = none are due, or the copy cannot be read just now.
-    mutating func read(
-        for endpoints: [EndpointSettings], of files: QueueFiles
-    ) -> (rows: [SalvagedRow], next: SalvagePlan)? {
-        guard let part = plan.parts.first else { return nil }
+    /// The next step; nil = none is due, or the copy cannot be read just now.
+    mutating func read(for endpoints: [EndpointSettings], of files: QueueFiles, maxBytes: Int64?) -> Step? {
+        if prunes, let step = prune(files, maxBytes, for: endpoints) { return step }
+        guard let part = nextPart(at: files.medium.now) else { return nil }
         guard pause == 0 else {
             pause -= 1
             return nil
         }
+        guard files.medium.exists(files.copy(part.copy)) else { return giveUp(copy: part.copy, of: files) }
+        let isPatient = part.readings == nil && tries < Self.triesMax
         do throws(OutboxError) {
             if reader == nil {
                 reader = try Salvage(
-                    path: files.copy(part.copy), part: part, before: before[part.copy],
-                    isPatient: tries < Self.triesMax, medium: files.medium)
+                    path: files.copy(part.copy), part: part, before: before[part.copy], isPatient: isPatient,
+                    medium: files.medium)
             }
             let rows = try reader?.rows(Self.rowsMax, for: endpoints) ?? []
-            var next = plan
-            if let reader, !reader.isFinished {
-                next.parts[0].next = reader.next
-            } else {
-                next.parts.removeFirst()
-            }
-            return (rows, next)
+            return step(rows, of: part, for: endpoints, files)
         } catch {
             closeReader()
             tries = min(tries + 1, Self.triesMax)
             pause = 1 << tries
-            return nil
+            guard !isPatient else { return nil }
+            // What does not depend on a few sectors is tried again much later.
+            tries = 0
+            return step([], of: part, for: endpoints, files, isUnreadable: true)
         }
     }
 
-    mutating func stored(_ rows: Int, inversions: Int, next: SalvagePlan) {
-        if next.parts.first?.copy == plan.parts.first?.copy { plan = next } else { adopt(next) }
+    /// The part to be read now.
+    private mutating func nextPart(at now: Int64) -> SalvagePlan.Part? {
+        if let part = plan.parts.first(where: { $0.readings == nil }) { return part }
+        guard !plan.parts.isEmpty else { return nil }
+        if rereadAt == nil { rereadAt = now + Self.hour }
+        if round.isEmpty, now >= rereadDue(at: now) {
+            round = plan.parts.filter { !waits($0, at: now) }
+            rereadAt = now + Self.hour
+        }
+        return round.first
+    }
+
+    private func rereadDue(at now: Int64) -> Int64 {
+        guard plan.parts.allSatisfy({ waits($0, at: now) }), let first = firstWrong.values.min() else {
+            return rereadAt ?? now + Self.hour
+        }
+        return first + Self.longest
+    }
+
+    /// This process has read a part as wrong often enough: another one has to, or a week has to pass.
+    private func waits(_ part: SalvagePlan.Part, at now: Int64) -> Bool {
+        guard let readings = part.readings, let first = firstWrong[part.copy] else { return false }
+        return readings.wrong >= Self.wrongMax && readings.life == life && now - first < Self.longest
+    }
+
+    /// - Parameter isUnreadable: the copy cannot be opened.
+    private mutating func step(
+        _ rows: [SalvagedRow], of part: SalvagePlan.Part, for endpoints: [EndpointSettings], _ files: QueueFiles,
+        isUnreadable: Bool = false
+    ) -> Step {
+        let now = files.medium.now
+        var step = Step(rows: rows, next: plan)
+        step.next.counts[part.copy, default: .init()].returned += Int64(rows.count)
+        let isFinished = reader?.isFinished ?? true
+        var missing = reader?.takeMissing() ?? [part.next...max(part.next, part.through)]
+        let hasFailed = isUnreadable || reader?.hasFailedReads ?? (tries >= Self.triesMax)
+        var rest: SalvagePlan.Part?
+        if let place = step.next.parts.firstIndex(of: part) {
+            if !isFinished, let reader { step.next.parts[place].next = reader.next }
+            rest = isFinished ? nil : step.next.parts[place]
+            if isFinished { step.next.parts.remove(at: place) }
+        }
+        let readings = readings(after: part, hasFailed: hasFailed, at: now, isMissing: !missing.isEmpty)
+        var lost: [SalvagePlan.Part] = []
+        if isGivenUp(readings, of: part.copy, at: now) {
+            lost = missing.map { .init(copy: part.copy, next: $0.lowerBound, through: $0.upperBound) }
+            missing = []
+        }
+        step.next.parts += missing.map {
+            .init(copy: part.copy, next: $0.lowerBound, through: $0.upperBound, readings: readings)
+        }
+        let later = step.next.parts.filter { $0.readings != nil && $0.copy == part.copy }
+        lost += later.dropFirst(SalvagePlan.missingMax)
+        step.lost = step.next.giveUp(lost, atMost: Self.rows(in: part.copy, of: files))
+        if step.lost > 0 { step.gaps = lost.compactMap { reader?.gap(of: $0.next...$0.through, for: endpoints) } }
+        if isFinished { finish(part.copy, in: &step.next) }
+        guard part.readings != nil else {
+            if isFinished { rereadAt = now + Self.hour }
+            return step
+        }
+        if let rest { round[0] = rest } else { round.removeFirst() }
+        guard round.isEmpty else { return step }
+        // A card that cannot be read is asked less and less.
+        failedRounds = hasFailed ? min(failedRounds + 1, 5) : 0
+        rereadAt = now + Self.hour << Int64(failedRounds)
+        return step
+    }
+
+    private mutating func readings(
+        after part: SalvagePlan.Part, hasFailed: Bool, at now: Int64, isMissing: Bool
+    ) -> SalvagePlan.Readings {
+        var readings = part.readings ?? .init(wrong: 0, lives: 0, life: 0)
+        guard !hasFailed, isMissing else { return readings }
+        if readings.lives == 0 || readings.life != life { readings.lives = min(2, readings.lives + 1) }
+        readings.wrong += 1
+        readings.life = life
+        if firstWrong[part.copy] == nil { firstWrong[part.copy] = now }
+        return readings
+    }
+
+    private func isGivenUp(_ readings: SalvagePlan.Readings, of copy: Int64, at now: Int64) -> Bool {
+        guard readings.wrong >= Self.wrongMax else { return false }
+        return readings.lives > 1 || now - (firstWrong[copy] ?? now) >= Self.longest
+    }
+
+    /// Nothing more is to be brought back from a copy.
+    private func finish(_ copy: Int64, in next: inout SalvagePlan) {
+        guard !next.copies.contains(copy) else { return }
+        next.counts[copy] = nil
+        // Its quarantine stays in it.
+        if reader?.quarantined == 0 { next.finished.insert(copy) }
+    }
+
+    mutating func stored(_ step: Step, inversions: Int) {
+        if reader?.isFinished == true { closeReader() }
+        let isSameCopy = step.next.parts.first?.copy == plan.parts.first?.copy
+        if isSameCopy { plan = step.next } else { adopt(step.next) }
         if tries < Self.triesMax { tries = 0 }
-        counts.salvaged += rows
+        counts.salvaged += step.rows.count
         counts.inversions += inversions
+        counts.lostRows += step.lost
+        if !step.next.finished.isEmpty { prunes = true }
     }
 
     /// The rows that were read last could not be stored.
@@ -115,4 +250,48 @@ struct Salvaging {
         pause = Self.pauseAfterRefusal
         self.isUncertain = isUncertain
     }
+
+    // Deleting copies.
+
+    /// Deletes copies that are finished, all but the newest two. Those that take more space together than the queue may are
+    /// given up, the oldest first.
+    ///
+    /// - Returns: what has to be stored before the oldest is deleted; nil = nothing.
+    private mutating func prune(_ files: QueueFiles, _ maxBytes: Int64?, for endpoints: [EndpointSettings]) -> Step? {
+        files.prune(finished: plan.finished)
+        guard let maxBytes, let oldest = files.oldest(ifMoreThan: maxBytes) else {
+            prunes = false
+            return nil
+        }
+        guard plan.copies.contains(oldest) else {
+            // It is there for its quarantine alone, or an earlier version has left it.
+            let left = try? Connection(path: files.copy(oldest), access: .readOnly, medium: files.medium)
+                .integer("SELECT count(*) FROM quarantine")
+            counts.lostRows += Int(clamping: max(0, left ?? 0))
+            files.remove(oldest)
+            return nil
+        }
+        return giveUp(copy: oldest, of: files, for: endpoints)
+    }
+
+    /// - Parameter endpoints: to record a gap for.
+    private mutating func giveUp(copy: Int64, of files: QueueFiles, for endpoints: [EndpointSettings] = []) -> Step {
+        closeReader()
+        var step = Step(next: plan)
+        let parts = plan.parts.filter { $0.copy == copy }
+        if let part = parts.first, !endpoints.isEmpty {
+            let reader = try? Salvage(
+                path: files.copy(copy), part: part, before: before[copy], medium: files.medium)
+            step.gaps = parts.compactMap { reader?.gap(of: $0.next...max($0.next, $0.through), for: endpoints) }
+        }
+        step.lost = step.next.giveUp(parts, atMost: Self.rows(in: copy, of: files))
+        if step.lost == 0 { step.gaps = [] }
+        step.next.counts[copy] = nil
+        step.next.finished.insert(copy)
+        round.removeAll { $0.copy == copy }
+        return step
+    }
+
+    /// More rows than a copy can have.
+    private static func rows(in copy: Int64, of files: QueueFiles) -> Int64 { files.bytes(of: copy) / 8 }
 }

@@ -1,11 +1,14 @@
-/// Segments that are found by looking at each page of a file, whatever its tables say.
+/// Segments that are found by looking at each page of a file and of its log, whatever its tables say.
 ///
 /// Where a page is damaged that leads to others, what is on those is sound, and SQLite cannot find it. A segment has a page
 /// of its own, and its checksum tells it from anything else. Of one that was written again and no longer fits on one page
 /// nothing is found.
 struct SegmentPages {
-    /// The last number of each segment and the page, in falling order.
+    /// The last number of each segment, and the page, or from -1 on down the frame of the log; in falling order. Of one that is
+    /// there several times, the newest comes last.
     private var found: [(last: Int64, page: Int64)] = []
+    /// Some of it could not be read.
+    private(set) var hasFailedReads = false
     /// Each segment whose last number is one of these is in `found`, but for those that were passed.
     private var known: ClosedRange<Int64>?
 
@@ -22,8 +25,6 @@ struct SegmentPages {
         var next = first
         while next < end {
             if known?.contains(next) != true {
-                // What is in the log alone comes into the file. There is room for it.
-                _ = try? connection.integer("PRAGMA wal_checkpoint(PASSIVE)")
                 look(from: next, in: file)
             }
             guard let (last, page) = found.last else {
@@ -32,7 +33,7 @@ struct SegmentPages {
                 next = max(next, known.upperBound + 1)
                 continue
             }
-            if last >= next, let segment = Self.segment(last, on: page, of: file) {
+            if last >= next, let segment = segment(last, on: page, of: file) {
                 for index in segment.indices where segment[index].seq >= next && segment[index].seq < end {
                     if rows.count == limit { return rows }
                     rows.append(segment[index])
@@ -49,43 +50,75 @@ struct SegmentPages {
     /// Goes through the whole file.
     private mutating func look(from first: Int64, in file: DatabaseFile) {
         found = []
+        var hasFailed = false
         var highest = Ledger.highestSeq
         let pages = file.pageCount
         withUnsafeTemporaryAllocation(
             byteCount: Int(Self.pagesAtOnce) * DatabaseFile.pageSize, alignment: 8
         ) { buffer in
+            func note(_ bytes: UnsafeRawBufferPointer, _ place: Int64) {
+                Self.eachSegment(on: bytes) { last, _ in
+                    if last >= first, last <= highest { found.append((last, place)) }
+                }
+            }
+            func limit() {
+                guard found.count >= 2 * knownMax else { return }
+                found.sort(by: Self.isBefore)
+                found.removeFirst(found.count - knownMax)
+                highest = found[0].last
+            }
             func look(at page: Int64, _ count: Int64) {
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(Int(count) * DatabaseFile.pageSize)])
                 guard file.read(page, into: bytes) else {
                     // One sector may be to blame for all of them.
-                    if count > 1 { for one in 0..<count { look(at: page + one, 1) } }
+                    if count > 1 { for one in 0..<count { look(at: page + one, 1) } } else { hasFailed = true }
                     return
                 }
                 for one in 0..<Int(count) {
                     let begin = one * DatabaseFile.pageSize
-                    let bytes = UnsafeRawBufferPointer(rebasing: bytes[begin..<begin + DatabaseFile.pageSize])
-                    Self.eachSegment(on: bytes) { last, _ in
-                        if last >= first, last <= highest { found.append((last, page + Int64(one))) }
-                    }
+                    note(
+                        UnsafeRawBufferPointer(rebasing: bytes[begin..<begin + DatabaseFile.pageSize]),
+                        page + Int64(one))
                 }
-                guard found.count >= 2 * knownMax else { return }
-                found.sort { $0.last > $1.last }
-                found.removeFirst(found.count - knownMax)
-                highest = found[0].last
+                limit()
             }
             for page in stride(from: 0, to: pages, by: Int(Self.pagesAtOnce)) {
                 look(at: page, min(Self.pagesAtOnce, pages - page))
             }
+            let frames = file.frameCount
+            guard frames > 0 else { return }
+            guard let salts = file.logSalts() else { return hasFailed = true }
+            let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<DatabaseFile.pageSize])
+            for frame in 0..<frames {
+                switch file.read(frame: frame, of: salts, into: bytes) {
+                case true?: note(UnsafeRawBufferPointer(bytes), -1 - frame)
+                case false?: continue
+                case nil: hasFailed = true
+                }
+                limit()
+            }
         }
-        found.sort { $0.last > $1.last }
+        found.sort(by: Self.isBefore)
+        if hasFailed { hasFailedReads = true }
         known = first...max(first, highest)
     }
 
-    private static func segment(_ last: Int64, on page: Int64, of file: DatabaseFile) -> [StoredRow]? {
+    /// Pages of the file are older than frames of the log.
+    private static func isBefore(_ one: (last: Int64, page: Int64), _ other: (last: Int64, page: Int64)) -> Bool {
+        one.last != other.last ? one.last > other.last : one.page > other.page
+    }
+
+    private mutating func segment(_ last: Int64, on page: Int64, of file: DatabaseFile) -> [StoredRow]? {
         withUnsafeTemporaryAllocation(byteCount: DatabaseFile.pageSize, alignment: 8) { bytes in
             var segment: [StoredRow]?
-            if file.read(page, into: bytes) {
-                eachSegment(on: UnsafeRawBufferPointer(bytes)) { if $0 == last { segment = $1 } }
+            let isRead =
+                page < 0
+                ? file.logSalts().flatMap { file.read(frame: -1 - page, of: $0, into: bytes) } ?? false
+                : file.read(page, into: bytes)
+            if isRead {
+                Self.eachSegment(on: UnsafeRawBufferPointer(bytes)) { if $0 == last { segment = $1 } }
+            } else {
+                hasFailedReads = true
             }
             return segment
         }

@@ -325,6 +325,10 @@ struct TopPage {
         var first = line(of: "QUEUE")
         first.add(InWords.count(queue.depth, "row"))
         if let error = queue.diskError { first.addIfItFits(error, .bad, columns: columns) }
+        if let lost = queue.lostRows, lost > 0 {
+            let words = "\(InWords.count(lost, "location")) of a damaged queue could not be brought back"
+            first.addIfItFits(words, .bad, columns: columns)
+        }
         if let bytes = queue.bytes { first.addIfItFits(TopFigures.bytes(bytes), columns: columns) }
         if let held = queue.held, held > 0 { first.addIfItFits("\(held) in memory", columns: columns) }
         if let latency = queue.commitLatency {
