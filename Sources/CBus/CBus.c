@@ -24,6 +24,7 @@ static struct {
     int (*message_append)(Message *, const char *, ...);
     int (*message_is_method_error)(Message *, const char *);
     const char *(*message_get_path)(Message *);
+    const char *(*message_get_sender)(Message *);
     const void *(*message_get_error)(Message *);
     int (*message_peek_type)(Message *, char *, const char **);
     int (*message_enter_container)(Message *, char, const char *);
@@ -64,6 +65,7 @@ bool waypost_bus_load(void) {
     FIND(message_append, "sd_bus_message_append");
     FIND(message_is_method_error, "sd_bus_message_is_method_error");
     FIND(message_get_path, "sd_bus_message_get_path");
+    FIND(message_get_sender, "sd_bus_message_get_sender");
     FIND(message_get_error, "sd_bus_message_get_error");
     FIND(message_peek_type, "sd_bus_message_peek_type");
     FIND(message_enter_container, "sd_bus_message_enter_container");
@@ -118,9 +120,10 @@ int waypost_bus_call(
     return finish(bus, call, result, handler, context);
 }
 
-int waypost_bus_filter_discovery(Bus *bus, const char *path, waypost_bus_handler handler, void *context) {
+int waypost_bus_filter_discovery(
+    Bus *bus, const char *name, const char *path, waypost_bus_handler handler, void *context) {
     Message *call = NULL;
-    int result = sd.message_new_method_call(bus, &call, "org.bluez", path, "org.bluez.Adapter1", "SetDiscoveryFilter");
+    int result = sd.message_new_method_call(bus, &call, name, path, "org.bluez.Adapter1", "SetDiscoveryFilter");
     if (result < 0) return result;
     result = sd.message_append(call, "a{sv}", 2, "Transport", "s", "le", "DuplicateData", "b", 1);
     return finish(bus, call, result, handler, context);
@@ -138,6 +141,8 @@ const char *waypost_bus_error_name(Message *message) {
 }
 
 const char *waypost_bus_path(Message *message) { return sd.message_get_path(message); }
+
+const char *waypost_bus_sender(Message *message) { return sd.message_get_sender(message); }
 
 int waypost_bus_peek(Message *message, char *type, const char **contents) { return sd.message_peek_type(message, type, contents); }
 

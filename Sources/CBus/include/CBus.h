@@ -33,8 +33,9 @@ int waypost_bus_call(
     const char *second, waypost_bus_handler handler, void *context);
 /// org.bluez.Adapter1.SetDiscoveryFilter: Low Energy, and each advertisement, not only those that differ.
 int waypost_bus_filter_discovery(
-    struct waypost_bus *bus, const char *path, waypost_bus_handler handler, void *context);
-/// Asks for the signals that fit a rule.
+    struct waypost_bus *bus, const char *name, const char *path, waypost_bus_handler handler, void *context);
+/// Asks for the signals that fit a rule. The handler also gets signals that a client has addressed to this connection and that
+/// fit it but for the sender: sd-bus does not know who owns a name.
 int waypost_bus_match(struct waypost_bus *bus, const char *rule, waypost_bus_handler handler, void *context);
 
 /// Whether it is an error instead of an answer.
@@ -42,6 +43,8 @@ bool waypost_bus_is_error(struct waypost_bus_message *message);
 /// The name of the error; NULL when it is none.
 const char *waypost_bus_error_name(struct waypost_bus_message *message);
 const char *waypost_bus_path(struct waypost_bus_message *message);
+/// The connection that has sent it, `:1.7`, or `org.freedesktop.DBus` for the bus itself; the bus fills it in. NULL when unknown.
+const char *waypost_bus_sender(struct waypost_bus_message *message);
 
 // Reading goes forward. Each gives above 0, 0 at the end of the container, or a negative errno.
 

@@ -93,10 +93,9 @@ public final class BluetoothScanner {
 
     private func open() {
         do throws(SystemBus.OpenError) {
-            let bus = try SystemBus()
+            let bus = try SystemBus(service: Self.bluez) { [unowned self] in ownerChanged(isThere: $0) }
             self.bus = bus
-            let isHeard = signals.allSatisfy { bus.match("type='signal',\($0.rule)", $0.handler) }
-            isHeard ? list() : lost("D-Bus refuses")
+            if !signals.allSatisfy({ bus.match($0.rule, $0.handler) }) { lost("D-Bus refuses") }
         } catch {
             switch error {
             case .noLibrary: enter(.impossible("there is no libsystemd"))
@@ -107,16 +106,12 @@ public final class BluetoothScanner {
 
     /// Only what matters is asked for: every other signal would wake the process too.
     private var signals: [(rule: String, handler: SystemBus.Handler)] {
-        let changes = "sender='\(Self.bluez)',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'"
+        let changes = "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'"
         return [
-            ("sender='\(Self.bluez)',member='InterfacesAdded'", { [unowned self] in added($0) }),
-            ("sender='\(Self.bluez)',member='InterfacesRemoved'", { [unowned self] in removed($0) }),
+            ("member='InterfacesAdded'", { [unowned self] in added($0) }),
+            ("member='InterfacesRemoved'", { [unowned self] in removed($0) }),
             ("\(changes),arg0='org.bluez.Device1'", { [unowned self] in readDevice($0) }),
             ("\(changes),arg0='org.bluez.Adapter1'", { [unowned self] in adapterChanged($0) }),
-            (
-                "sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.bluez)'",
-                { [unowned self] in ownerChanged($0) }
-            ),
         ]
     }
 
@@ -141,10 +136,11 @@ public final class BluetoothScanner {
     /// Asks which adapters there are, and which devices they know.
     private func list() {
         forgetAdapter()
+        guard let bus, bus.isServed else { return }
         let method = SystemBus.Method(
-            name: Self.bluez, path: "/", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")
-        let isSent = bus?.call(method) { [unowned self] answer in
-            if answer.error != nil { return retry("bluetoothd is not running") }
+            path: "/", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")
+        let isSent = bus.call(method) { [unowned self] answer in
+            if let error = answer.error { return retry("bluetoothd does not say what it has (\(error))") }
             answer.dictionary("oa{sa{sv}}") {
                 guard let path = answer.string("o") else { return }
                 interfaces(answer, of: path)
@@ -152,20 +148,16 @@ public final class BluetoothScanner {
             if adapter == nil { retry("no Bluetooth adapter") }
             follow()
         }
-        if isSent != true { lost("the connection to D-Bus is gone") }
+        if !isSent { lost("the connection to D-Bus is gone") }
     }
 
-    private func ownerChanged(_ signal: BusMessage) {
-        signal.skip("ss")
-        guard let owner = signal.text() else { return }
-        if owner.equals("") {
-            forgetAdapter()
-            // It says so itself when it is back.
-            retry("bluetoothd is not running")
-        } else {
-            delay.reset()
-            list()
-        }
+    private func ownerChanged(isThere: Bool) {
+        retryAt = nil
+        delay.reset()
+        if isThere { return list() }
+        forgetAdapter()
+        // The bus says when it is back.
+        enter(.waiting("bluetoothd is not running"))
     }
 
     // MARK: Scanning
@@ -211,7 +203,7 @@ public final class BluetoothScanner {
     }
 
     private static func method(_ adapter: String, _ method: String) -> SystemBus.Method {
-        SystemBus.Method(name: bluez, path: adapter, interface: "org.bluez.Adapter1", method: method)
+        SystemBus.Method(path: adapter, interface: "org.bluez.Adapter1", method: method)
     }
 
     // MARK: Objects

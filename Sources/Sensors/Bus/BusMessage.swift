@@ -15,6 +15,12 @@ struct BusMessage {
         return waypost_bus_error_name(message).map { String(cString: $0) } ?? "unknown"
     }
 
+    /// - Parameter connection: the unique name of a connection, or the name of the bus itself, with the NUL at its end.
+    func isFrom(_ connection: ContiguousArray<CChar>) -> Bool {
+        guard let sender = waypost_bus_sender(message) else { return false }
+        return connection.withUnsafeBufferPointer { strcmp(sender, $0.baseAddress!) == 0 }
+    }
+
     /// Of the object that sent the signal.
     var path: String { waypost_bus_path(message).map { String(cString: $0) } ?? "" }
 

@@ -44,17 +44,13 @@ public final class NetworkManagerWatch: WiFiWatch {
     }
 
     private func open() {
-        guard let bus = try? SystemBus() else { return lost() }
+        let opened = try? SystemBus(service: Self.name) { [unowned self] in ownerChanged(isThere: $0) }
+        guard let bus = opened else { return lost() }
         self.bus = bus
-        let isHeard =
-            bus.match(
-                "type='signal',sender='\(Self.name)',interface='org.freedesktop.DBus.Properties',"
-                    + "member='PropertiesChanged',arg0='\(Self.device)'"
-            ) { [unowned self] in changed($0) }
-            && bus.match(
-                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'"
-            ) { [unowned self] in ownerChanged($0) }
-        isHeard ? ask() : lost()
+        let isHeard = bus.match(
+            "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\(Self.device)'"
+        ) { [unowned self] in changed($0) }
+        if !isHeard { lost() }
     }
 
     private func lost() {
@@ -64,9 +60,10 @@ public final class NetworkManagerWatch: WiFiWatch {
         retryAt = now + delay.next()
     }
 
-    private func ownerChanged(_ signal: BusMessage) {
-        signal.skip("ss")
-        if signal.text()?.equals("") == true { association = nil } else { ask() }
+    private func ownerChanged(isThere: Bool) {
+        (association, retryAt) = (nil, nil)
+        (isAsked, asksAgain) = (false, false)
+        if isThere { ask() }
     }
 
     /// Strength and scans change all the time.
@@ -82,24 +79,22 @@ public final class NetworkManagerWatch: WiFiWatch {
 
     /// One call has devices and access points.
     private func ask() {
+        guard let bus, bus.isServed else { return }
         guard !isAsked else { return asksAgain = true }
         isAsked = true
         let method = SystemBus.Method(
-            name: Self.name, path: "/org/freedesktop", interface: "org.freedesktop.DBus.ObjectManager",
-            method: "GetManagedObjects")
-        let isSent = bus?.call(method) { [unowned self] answer in
+            path: "/org/freedesktop", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")
+        let isSent = bus.call(method) { [unowned self] answer in
             isAsked = false
             read(answer)
-            // It says so itself when it comes; busy or starting, it is asked again.
-            if let error = answer.error, !error.hasSuffix(".ServiceUnknown"), !error.hasSuffix(".NameHasNoOwner") {
-                retryAt = now + delay.next()
-            }
+            // Busy or starting, it is asked again.
+            if answer.error != nil { retryAt = now + delay.next() }
             if asksAgain {
                 asksAgain = false
                 ask()
             }
         }
-        if isSent != true { lost() }
+        if !isSent { lost() }
     }
 
     private func read(_ answer: BusMessage) {
