@@ -9,7 +9,12 @@ final class CurlHandles {
     private var share: UnsafeMutableRawPointer?
 
     private static let mostSpare = 4
-    private static let started = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    /// When it starts, libcurl reads the name of a file to which it then writes the keys of each connection; OpenSSL since 3.5
+    /// may do so too. Whoever can read that file can read what was sent, tokens included.
+    private static let started: CURLcode = {
+        unsetenv("SSLKEYLOGFILE")
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    }()
 
     init(_ settings: HTTPUplink.Settings) throws(HTTPUplink.SetupError) {
         guard Self.started == CURLE_OK, let share = curl_share_init() else {

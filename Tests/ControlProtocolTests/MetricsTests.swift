@@ -96,6 +96,7 @@ import Testing
         endpoint.waiting = 4
         endpoint.bytesSent = 1000
         endpoint.failed = Named([("status 503", 2)])
+        endpoint.stopped = Named([("gone\u{1B}]0;x\u{07}\u{202E}", 1)])
         status.endpoints = [endpoint]
         return status
     }
@@ -115,6 +116,8 @@ import Testing
             "waypost_endpoint_waiting{endpoint=\"a\\\"b\\\\c\\nd\"} 4",
             "waypost_endpoint_sent_bytes_total{endpoint=\"a\\\"b\\\\c\\nd\"} 1000",
             "waypost_endpoint_failed_total{endpoint=\"a\\\"b\\\\c\\nd\",reason=\"status 503\"} 2",
+            // What a server has worded cannot steer the terminal that it is printed to.
+            "waypost_endpoint_stopped{endpoint=\"a\\\"b\\\\c\\nd\",reason=\"gone\\\\x1b]0;x\\\\x07\\\\u{202e}\"} 1",
         ] { #expect(lines.contains(line), "\(line)") }
         // Unknown numbers are left out; no timestamp, place, or name of a file.
         #expect(!lines.contains { $0.contains("last_success") || $0.contains("52.5163") || $0.contains("EOF") })

@@ -161,6 +161,21 @@ import Testing
         #expect(((json as? [String: Any])?["features"] as? [Any])?.count == 1)
     }
 
+    /// A spreadsheet computes a cell that looks like a formula, and sends it somewhere if the formula says so.
+    @Test func textIsNoFormulaOfASpreadsheet() throws {
+        let names = [
+            ("=1+2", "'=1+2"), ("+49", "'+49"), ("-van", "'-van"), ("@SUM(A1)", "'@SUM(A1)"), ("\t=1", "'\t=1"),
+            ("=\"a\",1", "\"'=\"\"a\"\",1\""), ("'=1", "'=1"), ("a=1", "a=1"), ("", ""),
+        ]
+        for (name, cell) in names {
+            var record = location(0, -1, event: .motionchange, reason: name, trackable: name)
+            record.geofence = GeofenceCrossing(id: name, name: nil, action: .enter)
+            let line = try text(.csv, [record]).split(separator: "\n")[1]
+            #expect(line.contains("Z,\(cell),-0.0000001,-0.1234567,"), "\(line)")
+            #expect(line.contains(",motionchange,\(cell),12.3,\(cell),enter"), "\(line)")
+        }
+    }
+
     /// A line of one position is not allowed.
     @Test func aSegmentOfOneLocationIsALineInGeoJSON() throws {
         let text = try text(.geojson, [location(0, 1, event: .motionchange)])

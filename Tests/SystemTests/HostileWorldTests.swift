@@ -43,6 +43,27 @@ import Testing
         try daemon.stop()
     }
 
+    /// libcurl would write the keys of each connection there, by which whoever reads along reads what was sent.
+    @Test func theKeysOfConnectionsAreWrittenToNoFile() throws {
+        let rig = try Rig()
+        let keys = rig.path("keys")
+        let certificate = "-keyout \(rig.path("key.pem")) -out \(rig.path("cert.pem"))"
+        let server = try RunningProgram(
+            shell: """
+                openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x \(certificate) &&
+                exec openssl s_server -accept 127.0.0.1:0 -cert \(rig.path("cert.pem")) -key \(rig.path("key.pem")) -www
+                """, in: rig.directory)
+        try server.waitFor("ACCEPT 127.0.0.1:")
+        let said = server.text.components(separatedBy: "ACCEPT 127.0.0.1:").last ?? ""
+        let port = try #require(Int(said.prefix { $0.isNumber }))
+        try rig.configure(source: Rig.log(DemoDrive.path, follow: true), server: port)
+        try rig.reconfigure("http://", to: "https://")
+        let daemon = try rig.startDaemon(environment: ["SSLKEYLOGFILE": keys])
+        try rig.waitForEndpoint { ($0["failed"] as? [String: Int])?["tls"] ?? 0 > 0 }
+        #expect(!FileManager.default.fileExists(atPath: keys))
+        try daemon.stop()
+    }
+
     @Test func aLineWithBytesThatAreNoSentences() throws {
         let rig = try Rig()
         let receiver = SerialReceiver(path: rig.path("gps"))

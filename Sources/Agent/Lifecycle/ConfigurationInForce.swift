@@ -9,7 +9,7 @@ import Systemd
 import Tracking
 
 /// What became of reading the configuration again.
-enum ReloadOutcome {
+enum ReloadOutcome: Hashable {
     /// Keys that are in force now, and keys that wait for the next start.
     case done(live: [String], atRestart: [String])
     /// What is wrong with it, one line each; nothing has changed.
@@ -41,6 +41,10 @@ final class ConfigurationInForce {
     private let reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
     /// Each reload reads files and compiles templates.
     private var budget = TokenBucket(burst: 5, refill: .seconds(1))
+    /// What the journal says of the last reload. The group may ask for one each second; only who may write the file, or a secret,
+    /// can make them say something else each time.
+    private var said: (outcome: ReloadOutcome, warnings: [String])?
+    private var repeatedLines = LineBudget.ofOthers
     private var alarm: EventLoop.Alarm?
     private let pipeline: Pipeline
     private let recorder: Recorder
@@ -126,24 +130,38 @@ final class ConfigurationInForce {
     private func reload(at now: EventTime) -> ReloadOutcome {
         guard shutdown.isServing else { return .refused(["waypost is stopping"]) }
         supervision.notifier.reloading()
-        let outcome = readAgain(at: now)
+        var warnings: [String] = []
+        let outcome = readAgain(&warnings, at: now)
         switch outcome {
-        case .done(let live, let atRestart):
-            (problem, origin) = (nil, .current)
-            log.reloaded(live: live, atRestart: atRestart)
+        case .done: (problem, origin) = (nil, .current)
         case .refused(let problems):
             if origin == .lastGood {
                 refuse(problems, .lastGood, "running on the last good one")
             } else {
                 refuse(problems, .refused, "the previous one stays in force")
             }
-            log.reloadRefused(problems)
         }
+        say(outcome, warnings, at: now)
         supervision.reloaded(at: now)
         return outcome
     }
 
-    private func readAgain(at now: EventTime) -> ReloadOutcome {
+    private func say(_ outcome: ReloadOutcome, _ warnings: [String], at now: EventTime) {
+        var withheld = 0
+        if let said, said == (outcome, warnings) {
+            guard case .write(let count) = repeatedLines.spend(at: now) else { return }
+            withheld = count
+        }
+        said = (outcome, warnings)
+        for warning in warnings { log.warning(warning) }
+        switch outcome {
+        case .done(let live, let atRestart): log.reloaded(live: live, atRestart: atRestart, withheld: withheld)
+        case .refused(let problems): log.reloadRefused(problems, withheld: withheld)
+        }
+    }
+
+    /// - Parameter warnings: of the file that was read, for the journal.
+    private func readAgain(_ warnings: inout [String], at now: EventTime) -> ReloadOutcome {
         guard let reread else {
             renewSecrets(at: now)
             return .done(live: [], atRestart: [])
@@ -152,7 +170,7 @@ final class ConfigurationInForce {
         do throws(ConfigurationProblems) { new = try reread() } catch {
             return .refused(error.byWeight.map(\.description))
         }
-        for warning in new.warnings { log.warning(warning.description) }
+        warnings = new.warnings.map(\.description)
         if base != nil { base = new }
         let plan = ReloadPlan(from: config, effective, to: overlay(new))
         apply(plan, at: now)

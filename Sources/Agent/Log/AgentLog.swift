@@ -327,24 +327,32 @@ public struct AgentLog {
     /// - Parameters:
     ///   - live: keys that took effect.
     ///   - atRestart: keys that did not.
-    func reloaded(live: [String], atRestart: [String]) {
+    ///   - withheld: reloads before this one that said the same and were not logged.
+    func reloaded(live: [String], atRestart: [String], withheld: Int) {
         let now =
             live.isEmpty ? "nothing changed that takes effect now" : "in effect now: \(live.joined(separator: ", "))"
         let later = atRestart.isEmpty ? "" : "; after a restart: \(atRestart.joined(separator: ", "))"
         log(
-            atRestart.isEmpty ? .notice : .warning, .configuration, "configuration reloaded; \(now)\(later)",
+            atRestart.isEmpty ? .notice : .warning, .configuration,
+            "configuration reloaded; \(now)\(later)\(earlier(withheld))",
             ["state": "reloaded", "live": live.joined(separator: ","), "restart": atRestart.joined(separator: ",")])
     }
 
-    /// - Parameter problems: one line each.
-    func reloadRefused(_ problems: [String]) {
+    private func earlier(_ withheld: Int) -> String {
+        withheld > 0 ? " (\(withheld) reloads before this one said the same and were not logged)" : ""
+    }
+
+    /// - Parameters:
+    ///   - problems: one line each.
+    ///   - withheld: as above.
+    func reloadRefused(_ problems: [String], withheld: Int) {
         for problem in problems.prefix(20) {
             log(.error, .configuration, "configuration refused: \(problem)", ["state": "refused"])
         }
         log(
             .error, .configuration,
             "configuration refused (\(InWords.count(problems.count, "problem"))), "
-                + "the previous one stays in force", ["state": "refused"])
+                + "the previous one stays in force\(earlier(withheld))", ["state": "refused"])
     }
 
     /// - Parameter clamped: keys that became an end of their range.

@@ -1,3 +1,5 @@
+import Positioning
+
 /// All metrics as text that Prometheus reads.
 public enum Exposition: Sendable {
     /// The text format 0.0.4, without timestamps.
@@ -39,9 +41,14 @@ public enum Exposition: Sendable {
         return value.isNaN ? "NaN" : value.isInfinite ? (value < 0 ? "-Inf" : "+Inf") : "\(value)"
     }
 
+    /// Bytes of a label, some of which a server has worded.
+    private static let labelMax = 512
+
+    /// The formats have escapes for a backslash, a line end and a quote alone. What else could control the terminal that the text
+    /// is printed to is written out first.
     private static func escaped(_ text: String, quote: Bool = false) -> String {
         var escaped = ""
-        for scalar in text.unicodeScalars {
+        for scalar in text.visible(bytesMax: labelMax, keepingLineFeeds: true).unicodeScalars {
             switch scalar {
             case "\\": escaped += "\\\\"
             case "\n": escaped += "\\n"

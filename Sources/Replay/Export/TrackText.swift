@@ -4,6 +4,9 @@ import Positioning
 
 /// Numbers and text as exported files have them: the same digits for the same value, wherever it appears.
 enum TrackText {
+    /// `=`, `+`, `-`, `@`, and a tab or a carriage return, which spreadsheets skip before one of them.
+    private static let formulaStarts: [UInt8] = [0x3D, 0x2B, 0x2D, 0x40, 0x09, 0x0D]
+
     /// Degrees with seven decimals.
     static func degrees(_ e7: Int32) -> String { decimal(Int64(e7), places: 7) }
 
@@ -53,7 +56,12 @@ enum TrackText {
     }
 
     /// RFC 4180: in quotes where it has a comma, a quote or a line end.
+    ///
+    /// Behind an apostrophe where a spreadsheet would take it for a formula: names and ids come from servers, beacons and other
+    /// programs. For texts alone: a negative number begins with a minus.
     static func csv(_ text: String) -> String {
+        let isFormula = text.utf8.first.map { formulaStarts.contains($0) } ?? false
+        let text = isFormula ? "'\(text)" : text
         guard text.utf8.contains(where: { $0 == 0x2C || $0 == 0x22 || $0 == 0x0A || $0 == 0x0D }) else { return text }
         return "\"" + text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
