@@ -5,12 +5,17 @@ public struct RemoteRequest: ControlRequest {
     public static let meaning =
         "Shows settings and commands from afar, or drops the settings: the file alone is in force then."
 
-    @Field("action", "show, clear, or forget = clear, and take versions again that were seen; absent = show") public
+    @Field("action", "show, clear, or forget = clear, and forget what was refused; absent = show") public
         var action: String?
+    @Field("accept_older", "With forget: signed documents are taken again whatever their version")
+    public var acceptsOlder: Bool?
 
     public init() {}
 
-    public init(action: String) { self.action = action }
+    public init(action: String, acceptsOlder: Bool = false) {
+        self.action = action
+        if acceptsOlder { self.acceptsOlder = true }
+    }
 }
 
 /// Settings from afar.

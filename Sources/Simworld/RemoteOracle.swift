@@ -19,6 +19,11 @@ final class RemoteOracle {
     private var contacted: Set<Int64> = []
     /// Versions that were taken back, or replaced before they had contact.
     private var over: Set<Int64> = []
+    /// Versions that were offered as they should be: signed, if need be, and in time.
+    private var offered: Set<Int64> = []
+    private var offeredInTime: Set<Int64> = []
+    /// A person has dropped the settings, and nothing that had contact before may return.
+    private var isDropping = false
     private var last: Look?
     /// The disk has refused what was decided: what a process did without may be undone by its end.
     private var isDiskTrusted = true
@@ -26,6 +31,7 @@ final class RemoteOracle {
     /// When each command that was sent expires, Unix milliseconds, and whether it came while it could be carried out.
     private var expiries: [String: Int64] = [:]
     private var cameInTime: Set<String> = []
+    private var genuine: Set<String> = []
     private var ran: Set<String> = []
     private var runs: [EventTime] = []
     private var changes: [EventTime] = []
@@ -46,10 +52,18 @@ final class RemoteOracle {
     /// Receiver and host had the same wrong time: what is counted by it may be wrong.
     func clocksErred() { isClockTrusted = false }
 
-    /// A person takes versions again that were seen.
-    func forgotten() {
+    /// The server has a document. The same version may have been another one before.
+    func offered(_ version: Int64, isGenuine: Bool, hasExpired: Bool) {
+        if isGenuine { offered.insert(version) }
+        if isGenuine, !hasExpired { offeredInTime.insert(version) }
+    }
+
+    /// A person drops the settings and what was refused.
+    /// - Parameter acceptsOlder: versions are taken again that were seen.
+    func forgotten(acceptsOlder: Bool) {
         // The daemon may end before it has stored that: what had contact had it.
-        over = []
+        if acceptsOlder { over = [] }
+        isDropping = !acceptsOlder
         last = nil
     }
 
@@ -70,6 +84,13 @@ final class RemoteOracle {
                 books.fail(.remote, "version \(version) counts as confirmed, and no batch was accepted with it")
             }
             if over.contains(version), isDiskTrusted { books.fail(.remote, "version \(version) is in force again") }
+            if !offered.contains(version) { books.fail(.remote, "version \(version) is in force, which nobody signed") }
+            if !offeredInTime.contains(version), isClockTrusted {
+                books.fail(.remote, "version \(version) is in force, which had expired")
+            }
+        } else if isDropping {
+            isDropping = false
+            over.formUnion(contacted)
         }
         guard let last else { return }
         if let before = last.version, before != now.version {
@@ -86,7 +107,10 @@ final class RemoteOracle {
         }
     }
 
-    func ordered(_ id: String, expires: Int64) { expiries[id] = expires }
+    func ordered(_ id: String, expires: Int64, isGenuine: Bool) {
+        expiries[id] = expires
+        if isGenuine { genuine.insert(id) }
+    }
 
     func delivered(_ id: String, _ host: SimulatedHost) {
         guard let expires = expiries[id], host.isSynchronised else { return }
@@ -109,6 +133,7 @@ final class RemoteOracle {
         else { return }
         let id = String(text[text.index(after: open)..<close])
         if !ran.insert(id).inserted { books.fail(.remote, "command \(id) was carried out twice") }
+        if !genuine.contains(id) { books.fail(.remote, "command \(id) was carried out, which nobody signed") }
         if !cameInTime.contains(id) { books.fail(.remote, "command \(id) was carried out though it had expired") }
         // One that waits for a fix is logged up to a minute later.
         runs = runs.filter { now.duration(since: $0) < .seconds(3535) } + [now]

@@ -20,6 +20,14 @@ final class RemoteServer {
     private struct Message {
         var bytes: [UInt8]
         var signature: String?
+        /// Whoever has the key has signed it for this purpose, or nobody has to.
+        var isGenuine = true
+    }
+
+    /// What a signature covers before the message, as docs/remote.md has it.
+    private enum Purpose: String {
+        case settings = "waypost-settings-v1\n"
+        case command = "waypost-command-v1\n"
     }
 
     /// Which endpoint it belongs to.
@@ -88,8 +96,10 @@ final class RemoteServer {
         let device = dice.chance(0.96) ? "sim" : "another"
         let lines = (0..<dice.pick([0, 1, 1, 2, 3])).map { _ in setting() }
         let within = dice.pick(["1m", "5m", "30m", "30m"])
+        let now = World.epochMs + host.time.nanoseconds / 1_000_000
+        let expires = Self.expiry(of: version).map { #","expires":"\#(Self.iso(now + $0 * 1000))""# } ?? ""
         var text =
-            #"{"device":"\#(device)","version":\#(version),"set":{\#(Self.distinct(lines))},"confirm_within":"\#(within)"}"#
+            #"{"device":"\#(device)","version":\#(version),"set":{\#(Self.distinct(lines))},"confirm_within":"\#(within)"\#(expires)}"#
         switch dice.below(40) {
         case 0: text = String(text.dropLast(dice.from(1...20)))
         case 1: text = text.replacing("\(version)", with: "9223372036854775808")
@@ -101,8 +111,19 @@ final class RemoteServer {
             effects[version] = dice.chance(0.65) ? Effect.none : dice.chance(0.7) ? .cutsOff : .crashes
         }
         newest = version < 1 << 52 ? max(newest, version) : newest
-        desired = (version, signed(text))
+        let message = signed(text, for: .settings)
+        oracle.offered(version, isGenuine: message.isGenuine, hasExpired: Self.expiry(of: version) ?? 0 < 0)
+        desired = (version, message)
         publishDesired()
+    }
+
+    /// Seconds from when it is offered; nil = never. Further off than a date that is trusted can be wrong by.
+    private static func expiry(of version: Int64) -> Int64? {
+        switch version % 8 {
+        case 3: -3 * 86_400
+        case 6: 3 * 86_400
+        default: nil
+        }
     }
 
     private static func distinct(_ lines: [(String, String)]) -> String {
@@ -141,8 +162,8 @@ final class RemoteServer {
         if action == "boost", dice.chance(0.5) { more += #","for":\#(dice.from(1...3600))"# }
         var text = #"{"id":"\#(id)","do":"\#(action)","expires":"\#(Self.iso(expires))"\#(more)}"#
         if dice.chance(0.04) { text = String(text.dropLast(dice.from(1...40))) }
-        oracle.ordered(id, expires: expires)
-        let message = signed(text)
+        let message = signed(text, for: .command)
+        oracle.ordered(id, expires: expires, isGenuine: message.isGenuine)
         sent.append(message)
         if sent.count > 40 { sent.removeFirst() }
         deliver(message)
@@ -150,13 +171,22 @@ final class RemoteServer {
 
     private static func iso(_ ms: Int64) -> String { UTCTime(milliseconds: ms).iso8601 }
 
-    private func signed(_ text: String) -> Message {
+    private func signed(_ text: String, for purpose: Purpose) -> Message {
         let bytes = Array(text.utf8)
-        guard isSigned, !dice.chance(0.03) else { return Message(bytes: bytes) }
-        let key = dice.chance(0.97) ? "secret" : "another"
-        let digits = HMACSHA256.authenticate(bytes, key: Array(key.utf8))
+        guard isSigned else { return Message(bytes: bytes) }
+        guard !dice.chance(0.03) else { return Message(bytes: bytes, isGenuine: false) }
+        // By somebody else, or by the owner for something else.
+        let forgery = dice.unit()
+        let key = forgery < 0.98 ? "secret" : "another"
+        let covered =
+            switch forgery {
+            case ..<0.95, 0.98...: purpose.rawValue
+            case ..<0.97: (purpose == .settings ? Purpose.command : .settings).rawValue
+            default: ""
+            }
+        let digits = HMACSHA256.authenticate(Array(covered.utf8) + bytes, key: Array(key.utf8))
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return Message(bytes: bytes, signature: "sha256=\(digits)")
+        return Message(bytes: bytes, signature: "sha256=\(digits)", isGenuine: forgery < 0.95)
     }
 
     private func deliver(_ message: Message) {

@@ -113,7 +113,7 @@ public final class World {
             hasChannel: serviceDice != nil, isLong: schedule.isLong, isRich: isRich)
         lastGood = configuration
         current = CurrentConfiguration(configuration.text)
-        let epochMs: Int64 = 1_790_000_000_000
+        let epochMs = Self.epochMs
         let starts1970 = worldDice.chance(0.15)
         host = SimulatedHost(
             dice: Dice(seed: dice.next()), at: EventTime(nanoseconds: 100_000_000_000),
@@ -154,6 +154,9 @@ public final class World {
 
     /// The world of this seed has a live channel, or endpoints that may be brokers.
     public static func isLive(_ seed: UInt64) -> Bool { mayHaveBroker(seed) || hasChannel(seed) }
+
+    /// Unix milliseconds of the world's zero, whatever a clock in it believes.
+    static let epochMs: Int64 = 1_790_000_000_000
 
     /// The world of this seed has documents and commands from afar.
     public static func isRemote(_ seed: UInt64) -> Bool { seed >= 1_000_000_000 }

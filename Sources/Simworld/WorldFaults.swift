@@ -86,8 +86,13 @@ final class WorldFaults {
         case .offer: world.remote?.offer()
         case .orders(let count): for _ in 0..<count { world.remote?.command() }
         case .dropRemote(let forgets):
-            if forgets { world.remoteOracle.forgotten() }
-            world.ask(#"{"do":"remote","action":"\#(forgets ? "forget" : "clear")"}"#)
+            // For a server that begins again, or to be rid of what was refused.
+            let acceptsOlder = fault.seed % 2 == 0
+            if forgets {
+                world.remoteOracle.forgotten(acceptsOlder: acceptsOlder || world.remote?.isSigned == false)
+            }
+            let more = forgets && acceptsOlder ? #","accept_older":true"# : ""
+            world.ask(#"{"do":"remote","action":"\#(forgets ? "forget" : "clear")"\#(more)}"#)
         }
     }
 

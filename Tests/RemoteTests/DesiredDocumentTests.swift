@@ -20,6 +20,8 @@ import Testing
         let expected = DesiredDocument(device: "van-7", version: 17, settings: settings, confirmWithin: .seconds(5400))
         #expect(document == expected)
         #expect(try DesiredDocument.read(#"{"device":"a","version":1,"set":{}}"#).get().confirmWithin == .seconds(1800))
+        let dated = #"{"device":"a","version":1,"set":{},"expires":"2026-11-26T12:00:30Z"}"#
+        #expect(try DesiredDocument.read(dated).get().expires == utc(30))
     }
 
     @Test func isRefusedWithThePlaceOfItsMistake() {
@@ -49,6 +51,12 @@ import Testing
                 }
             ),
             ("a: found together with a key within it", [#"{"device":"a","version":1,"set":{"a":1,"a.b":2}}"#]),
+            (
+                "expires: not a time such as 2026-01-31T12:00:00Z",
+                ["1795694400", #""tomorrow""#, "null"].map {
+                    #"{"device":"a","version":1,"set":{},"expires":\#($0)}"#
+                }
+            ),
             (duration, ["30", "8d"].map { #"{"device":"a","version":1,"set":{},"confirm_within":"\#($0)"}"# }),
         ]
         for row in rows {

@@ -118,8 +118,20 @@ import Testing
         other.device = "van-8"
         let refused = trial.offered(other, policy: Self.policy, at: seconds(100), time: nil)
         #expect(refused == .refused(.init("device", "that of another device")))
-        #expect(offered(15, at: 100) == .refused(.init("version", "not above 16")))
+        #expect(offered(15, at: 100) == .refused(.init("version", "not above 16, the highest that was accepted")))
         #expect(offered(17, at: 100) == .judge)
+    }
+
+    /// By a clock that may be wrong, a document that was kept back would be in time.
+    @Test func expiresByATrustedTimeAlone() {
+        var document = DesiredDocument.version(1)
+        document.expires = utc(30)
+        let offers = [utc(29), utc(30), utc(3e9), nil].map {
+            trial.offered(document, policy: Self.policy, at: .zero, time: $0)
+        }
+        let expired = SettingsTrial.Offer.refused(.init("expires", "it has expired"))
+        let unknown = SettingsTrial.Offer.undecided(.init("expires", "unknown until the time is trusted"))
+        #expect(offers == [.judge, expired, expired, unknown])
     }
 
     @Test mutating func changesOnceAMinuteAndTwentyTimesADay() {
@@ -171,10 +183,22 @@ import Testing
 
     @Test mutating func aPersonMayForgetWhatWasSeen() {
         confirm(Int64(DesiredDocument.versionMax), at: 0)
-        #expect(trial.forgotten().first == .apply(nil))
+        #expect(trial.forgotten(acceptsOlder: true).first == .apply(nil))
         #expect(trial.inForce == nil && trial.seen == 0 && trial.refusal == nil)
         #expect(offered(1, at: 100) == .judge)
-        #expect(trial.forgotten() == [.report])
+        #expect(trial.forgotten(acceptsOlder: true) == [.report])
+    }
+
+    /// What was signed once could be sent again by whoever kept it.
+    @Test mutating func whatWasAcceptedOutlivesThatAPersonForgets() {
+        confirm(16, at: 0)
+        _ = judged(.version(20), .rejected([.init("a", "b")]), at: 100)
+        #expect(trial.forgotten(acceptsOlder: false).first == .apply(nil))
+        #expect(trial.inForce == nil && trial.refusal == nil)
+        Self.restart(&trial, at: 200)
+        let offers = [15, 16, 17, 20].map { offered($0, at: 900) }
+        let refused = SettingsTrial.Offer.refused(.init("version", "not above 16, the highest that was accepted"))
+        #expect(offers == [refused, .known, .judge, .judge])
     }
 
     @Test mutating func countsOverRestarts() {

@@ -334,7 +334,8 @@ def clock(folder):
         folder, server.url, drive.source, server.table + f'\ncommands = ["flush"]\nsecret = "file:{folder}/key"', clock=-int(time.time()) + 100)
 
     def sign():
-        server.headers = {"Waypost-Signature": "sha256=" + hmac.new(b"secret", server.document, hashlib.sha256).hexdigest()}
+        signed = b"waypost-settings-v1\n" + server.document
+        server.headers = {"Waypost-Signature": "sha256=" + hmac.new(b"secret", signed, hashlib.sha256).hexdigest()}
 
     server.offer(1, {"sampling.rule": "both"}, device="van-8")
     sign()

@@ -28,26 +28,30 @@ extension Agent {
         case .subscriber: return try pipeline.subscriberCommand(request.read(), at: now)
         case .reload: return try configuration.reloadCommand(at: now)
         case .fenceRefresh: return try listRefreshes.refresh(request.read(), ticket, at: now)
-        case .remote: return try remote(request.read(), at: now)
+        case .remote: return try remote(request.read(), ticket, at: now)
         case .refresh:
             try pipeline.carryOut(.refreshRequested, at: now)
             return Acknowledgement()
         }
     }
 
-    private func remote(_ request: RemoteRequest, at now: EventTime) throws(ControlError) -> RemoteStatus {
+    private func remote(
+        _ request: RemoteRequest, _ ticket: ControlTicket, at now: EventTime
+    ) throws(ControlError) -> RemoteStatus {
         guard let remote else {
             throw ControlError(
                 "off", "the configuration allows nothing from afar", hint: "[remote] allow and commands turn it on")
         }
-        switch request.action ?? "show" {
+        let action = request.action ?? "show"
+        if action != "show" { try ticket.requireOwner() }
+        switch action {
         case "show": break
         case "clear": remote.settings.clear(at: now)
-        case "forget": remote.settings.forget(at: now)
+        case "forget": remote.settings.forget(acceptsOlder: request.acceptsOlder ?? false, at: now)
         default: throw ControlError("bad-request", "action is none of show, clear, forget", hint: #"{"do":"remote"}"#)
         }
         // After the others the keys change as soon as that is stored.
-        return remote.status(withKeys: request.action ?? "show" == "show", at: now)
+        return remote.status(withKeys: action == "show", at: now)
     }
 
     private func pace(_ request: PaceRequest, at now: EventTime) throws(ControlError) -> MotionReply {

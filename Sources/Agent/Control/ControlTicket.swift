@@ -1,4 +1,5 @@
 import ControlProtocol
+import Glibc
 
 /// One request on the control socket: who asks, and how to answer later.
 final class ControlTicket {
@@ -20,6 +21,14 @@ final class ControlTicket {
     init(id: Int?, peer: Int64) {
         self.id = id
         self.peer = peer
+    }
+
+    /// - Throws: where somebody else than root and the user of the daemon asks: the group may not have it.
+    func requireOwner() throws(ControlError) {
+        guard peer == 0 || peer == Int64(geteuid()) else {
+            throw ControlError(
+                "not-permitted", "this is for root and for the user that the daemon runs as", hint: "try it with sudo")
+        }
     }
 
     /// What the handler returns is ignored; `finish` will answer.

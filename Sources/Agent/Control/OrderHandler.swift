@@ -1,7 +1,6 @@
 import ControlProtocol
 import Delivery
 import EventLoop
-import Glibc
 import Outbox
 import Positioning
 
@@ -27,7 +26,7 @@ final class OrderHandler {
         var reply = OrderReply()
         let orders = try OperatorOrders(
             request, endpoints: deliveries.flatMap { $0.routes.map(\.settings) }, depths: depths)
-        if orders.needsOwner { try requireOwner(ticket) }
+        if orders.needsOwner { try ticket.requireOwner() }
         if let name = orders.resumes {
             guard let delivery = deliveries.first(where: { $0.settings.name == name }) else { return reply }
             delivery.resumed(at: now)
@@ -97,12 +96,5 @@ final class OrderHandler {
             return
         }
         delivery.rebound(depth)
-    }
-
-    private func requireOwner(_ ticket: ControlTicket) throws(ControlError) {
-        guard ticket.peer == 0 || ticket.peer == Int64(geteuid()) else {
-            throw ControlError(
-                "not-permitted", "this is for root and for the user that the daemon runs as", hint: "try it with sudo")
-        }
     }
 }

@@ -18,7 +18,7 @@ final class CommandsFromAfar {
     private let carryOut: (RemoteCommand.Task, EventTime, @escaping (Outcome) -> Void) -> Void
     private let time: (EventTime) -> UTCTime?
     private let trustedTime: (EventTime) -> UTCTime?
-    private var isForgeryLogged = false
+    private var forgeryLines = LineBudget.ofOthers
     private(set) var ran = 0
     private(set) var last: (words: String, at: EventTime)?
 
@@ -49,10 +49,13 @@ final class CommandsFromAfar {
 
     /// - Parameter isRetained: the broker would deliver it again at each connection.
     func received(_ bytes: [UInt8], signature: String?, isRetained: Bool, at now: EventTime) {
-        if let problem = signatures.problem(of: bytes, signature) {
-            // Who cannot sign gets no answer.
-            if !isForgeryLogged { log.warning("a command was refused: \(problem)") }
-            isForgeryLogged = true
+        if let problem = signatures.problem(of: bytes, for: .command, signature) {
+            // Whoever cannot sign gets no answer.
+            store.memory.commands.forged(problem)
+            if case .write(let withheld) = forgeryLines.spend(at: now) {
+                let more = withheld > 0 ? " (\(withheld) before this one were not logged)" : ""
+                log.warning("a command was refused: \(problem)\(more)")
+            }
             return
         }
         let outcome = store.memory.commands.received(

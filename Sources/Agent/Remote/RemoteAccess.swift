@@ -63,7 +63,7 @@ final class RemoteAccess {
         status.lastCommand = commands.last?.words.visible(bytesMax: 500)
         status.lastCommandAge = commands.last.map { now.seconds(since: $0.at) }
         status.lastRefusal = commands.lastRefusal.map {
-            "\($0.code ?? "") (\($0.id)): \($0.message)".visible(bytesMax: 500)
+            "\($0.code ?? "")\($0.id.isEmpty ? "" : " (\($0.id))"): \($0.message)".visible(bytesMax: 500)
         }
         return status
     }

@@ -12,6 +12,8 @@ final class SettingsFromAfar {
     /// While nothing may be sent, a question is put off by this long.
     private static let heldPause = Duration.seconds(3600)
     private static let windowLeast = Duration.seconds(60)
+    /// A document that expires waits this long before the clock is looked at again.
+    private static let clockPause = Duration.seconds(600)
 
     private struct Postponed {
         var bytes: [UInt8]
@@ -44,7 +46,7 @@ final class SettingsFromAfar {
     private var postponed: Postponed?
     /// Documents that come by themselves are judged so often; the newest of more waits.
     private var arrivals = TokenBucket(burst: 4, refill: .seconds(15))
-    private var refusalLines = TokenBucket(burst: 5, refill: .seconds(600))
+    private var refusalLines = LineBudget.ofOthers
     private var fetchProblem: String?
     private var subscriptionProblem: String?
     private(set) var lastContact: EventTime?
@@ -103,9 +105,13 @@ final class SettingsFromAfar {
     /// A person wants the file alone.
     func clear(at now: EventTime) { perform(trial.cleared(), at: now) }
 
-    /// The same, and no version was ever seen.
-    func forget(at now: EventTime) {
-        perform(trial.forgotten(), at: now)
+    /// The same, and nothing is remembered of what was refused. Where documents are not signed, the versions that were
+    /// accepted are forgotten as well: whoever can replay them can also write them.
+    func forget(acceptsOlder: Bool, at now: EventTime) {
+        if acceptsOlder, trial.seen > 0 {
+            log.warning("settings from afar: versions up to \(trial.seen) are accepted again, by request")
+        }
+        perform(trial.forgotten(acceptsOlder: acceptsOlder || config.key == nil), at: now)
         refusal = nil
         guard let next = questions.next else { return }
         questions = DocumentPoll(every: config.poll)
@@ -218,14 +224,15 @@ extension SettingsFromAfar {
     /// Nothing is remembered of it, so that it is logged once for as long as the same is wrong.
     private func refuse(_ reason: String, at now: EventTime) {
         let reason = reason.visible(bytesMax: 500)
-        if refusal != reason, refusalLines.take(at: now) == nil {
-            log.warning("settings from afar: a document was refused: \(reason)")
+        if refusal != reason, case .write(let withheld) = refusalLines.spend(at: now) {
+            let more = withheld > 0 ? " (\(withheld) before this one were not logged)" : ""
+            log.warning("settings from afar: a document was refused: \(reason)\(more)")
         }
         refusal = reason
     }
 
     private func judge(_ bytes: [UInt8], _ signature: String?, at now: EventTime) {
-        if let problem = signatures.problem(of: bytes, signature) { return refuse(problem, at: now) }
+        if let problem = signatures.problem(of: bytes, for: .settings, signature) { return refuse(problem, at: now) }
         let document: DesiredDocument
         do throws(DocumentProblems) { document = try DesiredDocument(bytes) } catch {
             return refuse(error.problems.map { "\($0.path): \($0.reason)" }.joined(separator: "; "), at: now)
@@ -234,6 +241,9 @@ extension SettingsFromAfar {
         switch trial.offered(document, policy: config.policy, at: now, time: time) {
         case .known: return
         case .refused(let problem): return refuse("\(problem.path): \(problem.reason)", at: now)
+        case .undecided(let problem):
+            postponed = Postponed(bytes: bytes, signature: signature, until: now + Self.clockPause)
+            return refuse("\(problem.path): \(problem.reason)", at: now)
         case .postponed(let pause):
             postponed = Postponed(bytes: bytes, signature: signature, until: now + pause + .seconds(1))
             return

@@ -3,6 +3,13 @@ import Uplink
 
 /// Whether the owner of this device wrote what came from a server.
 struct SignatureCheck {
+    /// What a signature is for. It covers this line and then the message, so that a signature of something else, for which the
+    /// same key may be used, is none of a document, and that of a document none of a command.
+    enum Purpose: String {
+        case settings = "waypost-settings-v1\n"
+        case command = "waypost-command-v1\n"
+    }
+
     private let key: RemoteConfig.Key?
     private let environment: [String: String]
 
@@ -15,11 +22,11 @@ struct SignatureCheck {
     }
 
     /// - Returns: why it is not believed, for people; nil = it is.
-    func problem(of bytes: [UInt8], _ signature: String?) -> String? {
+    func problem(of bytes: [UInt8], for purpose: Purpose, _ signature: String?) -> String? {
         guard let key else { return nil }
         guard let key = messageKey(key) else { return "the secret of its signature cannot be read" }
         guard let signature else { return "it is not signed" }
-        return key.verifies(bytes, signature: signature) ? nil : "its signature is wrong"
+        return key.verifies(Array(purpose.rawValue.utf8) + bytes, signature: signature) ? nil : "its signature is wrong"
     }
 
     /// Read each time: a secret in a file may have been replaced.

@@ -77,6 +77,13 @@ package struct RemoteCommands: Hashable, Sendable {
         return .run(command)
     }
 
+    /// One came that its owner has not signed. There is no answer, not even to its id, which anybody may have written.
+    /// - Parameter reason: for people.
+    package mutating func forged(_ reason: String) {
+        refused += 1
+        lastRefusal = RemoteAnswer(id: "", code: "signature", message: reason)
+    }
+
     /// - Parameter answer: to the server; what it has beside the code is not remembered.
     package mutating func finished(_ answer: RemoteAnswer) {
         guard let index = known.firstIndex(where: { $0.id == answer.id }) else { return }

@@ -11,7 +11,7 @@ package struct DesiredDocument: Hashable, Sendable {
     private static let trialDefault = Duration.seconds(1800)
     /// Shorter ones would end before a batch can be sent, longer ones are no safety.
     private static let trialLimits = Duration.seconds(60)...Duration.seconds(7 * 86_400)
-    private static let members: Set<String> = ["device", "version", "set", "confirm_within"]
+    private static let members: Set<String> = ["device", "version", "set", "confirm_within", "expires"]
 
     package var device: String
     /// 1…`versionMax`.
@@ -20,14 +20,18 @@ package struct DesiredDocument: Hashable, Sendable {
     package var settings: [RemoteSetting]
     /// How long it may be without contact before it is taken back. The default is 30 minutes.
     package var confirmWithin: Duration
+    /// From when on it is not accepted any more; settings that are in force by then stay. nil = never.
+    package var expires: UTCTime?
 
     package init(
-        device: String, version: Int64, settings: [RemoteSetting], confirmWithin: Duration = trialDefault
+        device: String, version: Int64, settings: [RemoteSetting], confirmWithin: Duration = trialDefault,
+        expires: UTCTime? = nil
     ) {
         self.device = device
         self.version = version
         self.settings = settings
         self.confirmWithin = confirmWithin
+        self.expires = expires
     }
 
     /// - Throws: everything that is wrong with the text; the version is known where that can be read.
@@ -61,6 +65,10 @@ package struct DesiredDocument: Hashable, Sendable {
             } else {
                 problems.append(.init("confirm_within", "not a duration from 1m to 7d, such as \"30m\""))
             }
+        }
+        if let written = value["expires"] {
+            expires = written.string.flatMap(UTCTime.milliseconds(iso8601:)).map(UTCTime.init(milliseconds:))
+            if expires == nil { problems.append(.init("expires", "not a time such as 2026-01-31T12:00:00Z")) }
         }
         guard problems.isEmpty else {
             throw DocumentProblems(Array(problems.prefix(RemoteProblem.kept)), version: isNumbered ? version : nil)

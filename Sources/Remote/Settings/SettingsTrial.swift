@@ -68,6 +68,8 @@ package struct SettingsTrial: Hashable, Sendable {
         case known
         /// It is not for this device, or older than one that was judged: nothing is remembered of it.
         case refused(RemoteProblem)
+        /// It may be judged later: nothing is remembered of it.
+        case undecided(RemoteProblem)
         /// Too many changes: ask for it again after this long.
         case postponed(Duration)
     }
@@ -136,7 +138,14 @@ package struct SettingsTrial: Hashable, Sendable {
     ) -> Offer {
         guard document.device == policy.device else { return .refused(.init("device", "that of another device")) }
         if document.version == seen || document.version == rejected { return .known }
-        guard document.version > seen else { return .refused(.init("version", "not above \(seen)")) }
+        guard document.version > seen else {
+            return .refused(.init("version", "not above \(seen), the highest that was accepted"))
+        }
+        if let expires = document.expires {
+            // By a wrong clock a document that was kept back for years would be in time.
+            guard let time else { return .undecided(.init("expires", "unknown until the time is trusted")) }
+            guard time < expires else { return .refused(.init("expires", "it has expired")) }
+        }
         if let wait = judgements.wait(at: now, time: time) ?? changes.wait(at: now, time: time) {
             return .postponed(wait)
         }
@@ -258,10 +267,13 @@ package struct SettingsTrial: Hashable, Sendable {
         return [.apply(nil), .reverted(version, to: nil, reason: reason), .report]
     }
 
-    /// A person wants the file alone, and whatever the server offers from here on.
-    package mutating func forgotten() -> [Action] {
+    /// A person wants the file alone, and nothing remembered of what was refused.
+    /// - Parameter acceptsOlder: also versions that are not above the highest that was accepted. Where documents are signed,
+    ///   this brings back whatever the owner has signed before.
+    package mutating func forgotten(acceptsOlder: Bool) -> [Action] {
         let actions = cleared().filter { $0 != .report }
-        (seen, refusal) = (0, nil)
+        refusal = nil
+        if acceptsOlder { seen = 0 }
         return actions + [.report]
     }
 

@@ -8,8 +8,10 @@ struct RemoteCommand: ParsableCommand {
         discussion: """
             show prints the version in force, its trial, what was refused and why, the last command, and the keys that \
             a server may set. clear returns to the file at once; versions that the device has seen are not tried again, \
-            newer ones are. forget does the same and forgets which versions those are. \
-            Exit status: 0 done, 1 the file allows no settings from afar, 2 no daemon answers.
+            newer ones are. forget does the same and forgets what was refused, and, where documents are not signed, which \
+            versions were accepted. Signed ones stay refused unless they are above the highest that was accepted, or \
+            --accept-older is given. clear and forget are for root and the user of the daemon. \
+            Exit status: 0 done, 1 the file allows no settings from afar or it is not permitted, 2 no daemon answers.
             """)
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -19,10 +21,17 @@ struct RemoteCommand: ParsableCommand {
     @Argument(help: "show, clear or forget.")
     var action = Action.show
 
+    @Flag(help: "With forget: take older signed documents again, for a server whose versions begin again.")
+    var acceptOlder = false
+
     @OptionGroup var daemon: DaemonOptions
 
+    func validate() throws {
+        if acceptOlder, action != .forget { throw ValidationError("--accept-older belongs to forget.") }
+    }
+
     func run() throws {
-        try daemon.send(RemoteRequest(action: action.rawValue)).lines.forEach(printLine)
+        try daemon.send(RemoteRequest(action: action.rawValue, acceptsOlder: acceptOlder)).lines.forEach(printLine)
         try finishOutput()
     }
 }
@@ -55,5 +64,8 @@ extension RemoteStatus {
     }
 
     /// nil where the newest version is the one in force.
-    private var newest: String? { version > 0 && version != inForce ? "version \(version): \(state)" : nil }
+    private var newest: String? {
+        guard version > 0, version != inForce else { return nil }
+        return "version \(version): \(state == "none" ? "none up to it is accepted again" : state)"
+    }
 }

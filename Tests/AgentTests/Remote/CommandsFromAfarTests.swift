@@ -123,10 +123,28 @@ import Uplink
         bench.hear("cmd", command)
         hear(signedBy: "sha256=00")
         #expect(bench.agent.remote?.commands.ran == 0)
+        hear(signedBy: RemoteBench.signature(of: command, as: "waypost-settings", key: "secret"))
         #expect(published(bench, "cmd/ack").isEmpty, "who cannot sign learns nothing")
-        hear(signedBy: RemoteBench.signature(of: command, key: "secret"))
+        let status = try #require(bench.agent.remote?.status(withKeys: false, at: bench.agent.loop.now))
+        #expect(status.commandsRefused == 3 && status.lastRefusal == "signature: its signature is wrong")
+        hear(signedBy: RemoteBench.signature(of: command, as: "waypost-command", key: "secret"))
         try bench.run { !published(bench, "cmd/ack").isEmpty }
         #expect(bench.agent.remote?.commands.ran == 1)
+    }
+
+    /// Nobody is answered, all are counted, and the journal does not fill.
+    @Test func forgedCommandsAreLoggedNowAndThen() throws {
+        try directory.write("key", "secret\n")
+        let bench = try bench(
+            Self.broker.replacing("allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = "))
+        for _ in 0..<130 {
+            try bench.pass(.seconds(10))
+            bench.hear("cmd", #"{"payload":"e30=","signature":"sha256=00"}"#)
+        }
+        let lines = bench.lines.text.filter { $0.hasPrefix("a command was refused") }
+        #expect(lines.count == 7, "five, and one in ten minutes")
+        #expect(lines.last?.contains("(59 before this one were not logged)") == true, "\(lines.last ?? "")")
+        #expect(bench.agent.remote?.commands.refused == 130)
     }
 
     @Test func whatTheBrokerRefusesIsTold() throws {

@@ -37,6 +37,7 @@ final class RemoteBench {
 
         """
 
+    let lines = LogLines()
     let host: ShiftedHost
     let uplink = ScriptedUplink()
     let receiver = FixesOnDemand()
@@ -69,9 +70,10 @@ final class RemoteBench {
             },
             lay: { RemoteOverlay($0, version: $1, over: $2, environment: testEnvironment()) })
         options.reread = { () throws(ConfigurationProblems) in try file.load() }
+        let lines = lines
         agent = try Agent(
             config: loaded.config, effective: loaded.effective, environment: [:],
-            logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, options: options,
+            logger: Logger(label: "") { _ in lines }, options: options,
             edges: Edges(
                 host: host, medium: SystemMedium(), bootID: nil,
                 makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: uplink,
@@ -99,8 +101,9 @@ final class RemoteBench {
     deinit { close() }
 
     /// As the file asks for it of a document and of a command.
-    static func signature(of text: String, key: String) -> String {
-        let bytes = HMACSHA256.authenticate(Array(text.utf8), key: Array(key.utf8))
+    /// - Parameter purpose: what is signed before the text, without the version and the end of the line.
+    static func signature(of text: String, as purpose: String, key: String) -> String {
+        let bytes = HMACSHA256.authenticate(Array("\(purpose)-v1\n\(text)".utf8), key: Array(key.utf8))
         return "sha256=" + String(hexOf: bytes)
     }
 

@@ -117,6 +117,90 @@ import Uplink
         #expect(bench.remote.status(withKeys: true, at: bench.agent.loop.now).inForce == nil)
     }
 
+    private func ask(_ bench: RemoteBench, _ more: String, peer: Int64) throws -> JSONValue? {
+        var reply: JSONValue?
+        bench.agent.ask(Array(#"{"do":"remote",\#(more)}"#.utf8), peer: peer) { reply = JSONReader.read($0) }
+        try bench.run { bench.agent.remote?.isSettled == true }
+        return reply
+    }
+
+    @Test func theGroupMayLookAndNotDropThem() throws {
+        let bench = try onTrial()
+        for action in ["clear", "forget"] {
+            let reply = try ask(bench, #""action":"\#(action)""#, peer: 4711)
+            #expect(reply?.value(at: ["error", "code"])?.string == "not-permitted")
+        }
+        #expect(try ask(bench, #""action":"show""#, peer: 4711)?["in_force"] == .int(17))
+        _ = try ask(bench, #""action":"clear""#, peer: 0)
+        #expect(bench.remote.trial.inForce == nil)
+    }
+
+    /// Whoever kept a document that the owner signed long ago can send it again.
+    @Test func aSignedDocumentIsNotReplayedAfterForget() throws {
+        try directory.write("key", "secret\n")
+        let bench = try RemoteBench(
+            directory,
+            RemoteBench.text.replacing("allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = "))
+        func receive(_ version: Int) throws {
+            let text = document(version, rule)
+            let signature = RemoteBench.signature(of: text, as: "waypost-settings", key: "secret")
+            try bench.receive(text, version: Int64(version), headers: [("waypost-signature", signature)])
+            try bench.run { bench.agent.remote?.isSettled == true }
+        }
+        try receive(17)
+        #expect(bench.remote.trial.inForce?.version == 17)
+        _ = try ask(bench, #""action":"forget""#, peer: 0)
+        #expect(bench.remote.trial.inForce == nil && bench.remote.trial.seen == 17)
+        try bench.pass(.seconds(61))
+        try receive(18)
+        #expect(bench.remote.trial.inForce?.version == 18)
+        _ = try ask(bench, #""action":"forget","accept_older":true"#, peer: 0)
+        try bench.pass(.seconds(61))
+        try receive(17)
+        #expect(bench.remote.trial.inForce?.version == 17)
+    }
+
+    @Test func aDocumentThatExpiresWaitsForTheTime() throws {
+        let bench = try RemoteBench(directory)
+        let text = document(17, rule).dropLast() + #","expires":"2001-01-01T00:00:00Z"}"#
+        try bench.receive(String(text), version: 17)
+        try bench.run { bench.remote.refusal != nil }
+        #expect(bench.remote.refusal == "expires: unknown until the time is trusted")
+        // Receiver and host agree for a minute.
+        bench.host.isClockSynchronised = true
+        for _ in 0...61 {
+            try bench.pass(.seconds(1))
+            bench.host.wallClockMs += 1000
+            bench.receiver.date = UTCTime(milliseconds: bench.host.wallClockMs)
+            bench.agent.pipeline.deviceChanged(nil, at: bench.agent.loop.now)
+        }
+        try bench.pass(.seconds(601))
+        bench.host.wallClockMs += 601_000
+        try bench.run { bench.remote.refusal != "expires: unknown until the time is trusted" }
+        #expect(bench.remote.refusal == "expires: it has expired" && bench.remote.trial.seen == 0)
+    }
+
+    /// Members of the group may ask for one each second.
+    @Test func reloadsThatSayTheSameAreLoggedNowAndThen() throws {
+        let bench = try RemoteBench(directory)
+        func logged() -> [String] { bench.lines.text.filter { $0.hasPrefix("configuration re") } }
+        func reload(_ count: Int) throws {
+            for _ in 0..<count {
+                try bench.pass(.seconds(10))
+                _ = try? bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+            }
+        }
+        try reload(65)
+        #expect(logged().count == 7, "one that is news, five that are not, and one in ten minutes")
+        #expect(logged().last?.contains("(55 reloads before this one said the same and were not logged)") == true)
+        bench.write("[tracking\n")
+        try reload(65)
+        #expect(logged().count { $0.contains("the previous one stays in force") } == 2)
+        bench.write(RemoteBench.text.replacing("\"either\"", with: "\"both\""))
+        try reload(1)
+        #expect(logged().last?.contains("in effect now") == true)
+    }
+
     @Test func aFileThatNoLongerAllowsItWins() throws {
         let bench = try onTrial()
         bench.write(RemoteBench.text.replacing("\"sampling\", ", with: ""))
@@ -131,8 +215,11 @@ import Uplink
             "allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = ")
         let bench = try RemoteBench(directory, text)
         let signed = document(17, rule)
-        let signature = RemoteBench.signature(of: signed, key: "secret")
-        for (index, signature) in [nil, "sha256=00", signature].enumerated() {
+        func signature(as purpose: String) -> String {
+            RemoteBench.signature(of: signed, as: purpose, key: "secret")
+        }
+        let signatures = [nil, "sha256=00", signature(as: "waypost-command"), signature(as: "waypost-settings")]
+        for (index, signature) in signatures.enumerated() {
             let headers = signature.map { [("waypost-signature", $0)] } ?? []
             #expect(bench.value(of: "sampling.rule") == .string("either"))
             #expect(bench.remote.trial.seen == 0, "nothing is remembered of what is not signed")
