@@ -173,8 +173,10 @@ int waypost_pidfd(int pid) {
 
 int waypost_clock_synchronised(void) {
     struct timex state = {0};
-    int answer = adjtimex(&state);
-    return answer < 0 ? -1 : answer != TIME_ERROR;
+    if (adjtimex(&state) < 0) return -1;
+    // As timedatectl: the kernel lets this bound grow from one synchronisation to the next, and whoever sets the clock resets
+    // it to the highest. STA_UNSYNC says less: chrony without rtcsync leaves it set.
+    return state.maxerror < 16000000;
 }
 
 /// The code was written to when it was loaded: what the file has is something else.

@@ -42,7 +42,8 @@ int waypost_rtnetlink_drain(int fd);
 int waypost_pipe(int ends[2]);
 /// pidfd_open(pid, 0), readable when the process has ended; -1 and errno on failure, ENOSYS before Linux 5.3.
 int waypost_pidfd(int pid);
-/// 1 when adjtimex(2) says that the wall clock is synchronised, 0 when not, -1 and errno when it may not be asked.
+/// 1 when a time service keeps the wall clock within 16 s by what it has told the kernel (adjtimex(2)), 0 when not, -1 and errno
+/// when the kernel may not be asked. Without a new synchronisation it is 0 after nine hours.
 int waypost_clock_synchronised(void);
 /// Unmaps the pages of code and constants of the program and its libraries; what is wanted again comes back from the page
 /// cache, page by page. Gives the bytes that this covers.

@@ -1,8 +1,11 @@
 # What `waypost doctor` says about this host, which has one thing wrong at a time.
 . /scripts/lab/nspawn/jobs/common.sh
 drop_in() { mkdir -p /etc/systemd/system/waypost.service.d; printf '%s\n' "$@" >/etc/systemd/system/waypost.service.d/lab.conf; systemctl daemon-reload; }
+# As on a host whose time service keeps the clock: a container may not ask its kernel.
+head -c 64 /dev/zero >/lab/shim.right
+synchronised="env LD_PRELOAD=/lab/shim.so WAYPOST_SHIM_CONTROL=/lab/shim.right WAYPOST_SHIM_SYNCHRONISED=1"
 # examine [COMMAND…]: by it, if need be.
-examine() { "$@" waypost doctor --json >/lab/doctor.json 2>/lab/doctor.err; exit_status=$?; }
+examine() { $synchronised "$@" waypost doctor --json >/lab/doctor.json 2>/lab/doctor.err; exit_status=$?; }
 ends_with() { [ "$exit_status" = "$1" ] || { echo "      exit status $exit_status: $(cat /lab/doctor.err)"; python3 -m json.tool /lab/doctor.json | grep -B 3 -A 2 'degraded\|broken'; return 1; }; }
 finds() { PYTHONPATH=/scripts python3 -m lab.tools.finding /lab/doctor.json "$@"; }
 endpoint() { PYTHONPATH=/scripts python3 -m lab.tools.endpoint --port "$1" --output /dev/null --certificate "/lab/$2.pem" & }
@@ -11,8 +14,6 @@ mute() { python3 -c "import socket, time; s = socket.create_server(('127.0.0.1',
 source_is() { sed -i "s#^path = .*#path = \"$1\"#" $configuration; systemctl restart waypost; }
 
 printf '127.0.0.1 collector.lab\n::1 tls.lab old.lab\n' >>/etc/hosts
-# As on a host whose time service has set the clock.
-mkdir -p /run/systemd/timesync && touch /run/systemd/timesync/synchronized
 install_for_each_second http://collector.lab:8181 || exit 1
 sed -i 's#^base_url = "http://collector#name = "main"\n&#' $configuration
 collector 8181
