@@ -34,6 +34,10 @@ CURLcode waypost_curl_set_opensocket_function(CURL *easy, curl_opensocket_callba
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
+CURLcode waypost_curl_set_closesocket_function(CURL *easy, curl_closesocket_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, function);
+}
+
 CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

@@ -22,6 +22,8 @@ public struct Status: ControlMessage {
     @Field("wakeups", "Times that the event loop woke") public var wakeups = 0
     @Field("repeated_on_fresh_connection", "Requests repeated because a kept connection was dead")
     public var repeatedOnFreshConnection = 0
+    @Field("unasked_answers", "Answers that no request had asked for; each was discarded with its connection")
+    public var unaskedAnswers = 0
     @Field("motion", "Tracking") public var motion = MotionStatus()
     @Field("source", "The receiver") public var source = SourceStatus()
     @Field("power", "The power supply, as records carry it") public var power = PowerStatus()

@@ -5,6 +5,7 @@ import Glibc
 /// libcurl's easy handles: set up for a transfer, kept for the next one, with the TLS sessions that they share.
 final class CurlHandles {
     private let settings: HTTPUplink.Settings
+    private let connections: KeptConnections
     private var spare: [UnsafeMutableRawPointer] = []
     private var share: UnsafeMutableRawPointer?
 
@@ -16,12 +17,16 @@ final class CurlHandles {
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT))
     }()
 
-    init(_ settings: HTTPUplink.Settings) throws(HTTPUplink.SetupError) {
+    /// - Parameter connections: outlive these handles, and all connections of the transfers that they are prepared for.
+    init(
+        _ settings: HTTPUplink.Settings, connections: KeptConnections = KeptConnections()
+    ) throws(HTTPUplink.SetupError) {
         guard Self.started == CURLE_OK, let share = curl_share_init() else {
             throw HTTPUplink.SetupError(
                 description: "libcurl does not start: \(String(cString: curl_easy_strerror(Self.started)))")
         }
         self.settings = settings
+        self.connections = connections
         self.share = share
         // Sessions outlive connections, so that a new one costs half a handshake.
         _ = waypost_curl_share_set_data(share, CURL_LOCK_DATA_SSL_SESSION)
@@ -150,6 +155,9 @@ final class CurlHandles {
         setup.set(CURLOPT_WRITEDATA, pointer: context)
         setup.setOpenSocket(onOpenSocket)
         setup.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        // Connections outlive the transfer.
+        setup.setCloseSocket(onCloseSocket)
+        setup.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(connections).toOpaque())
         // The only exact account of what goes over the wire, repeats included; the texts are thrown away.
         setup.setDebug(onDebug)
         setup.set(CURLOPT_DEBUGDATA, pointer: context)
@@ -214,6 +222,10 @@ private struct EasySetup {
         note(waypost_curl_set_opensocket_function(easy, function))
     }
 
+    mutating func setCloseSocket(_ function: curl_closesocket_callback) {
+        note(waypost_curl_set_closesocket_function(easy, function))
+    }
+
     mutating func setDebug(_ function: curl_debug_callback) { note(waypost_curl_set_debug_function(easy, function)) }
 }
 
@@ -241,6 +253,11 @@ private let onDebug: curl_debug_callback = { _, kind, _, count, context in
 private let onOpenSocket: curl_opensocket_callback = { context, _, address in
     guard let address = address?.pointee else { return CURL_SOCKET_BAD }
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.`protocol`)
-    if descriptor >= 0 { transfer(context)?.socketOpened() }
+    if descriptor >= 0 { transfer(context)?.socketOpened(descriptor) }
     return descriptor
+}
+
+private let onCloseSocket: curl_closesocket_callback = { context, descriptor in
+    if let context { Unmanaged<KeptConnections>.fromOpaque(context).takeUnretainedValue().closed(descriptor) }
+    return close(descriptor)
 }

@@ -60,6 +60,8 @@ extension HTTPUplink {
         public var connections = 0
         /// Requests that were written a second time because a kept connection turned out to be dead.
         public var repeatedOnFreshConnection = 0
+        /// Answers on kept connections that no request had asked for; each was discarded with its connection.
+        public var unaskedAnswers = 0
         public var bytesSent = 0
         public var bytesReceived = 0
 
@@ -78,6 +80,7 @@ extension HTTPUplink.Counters {
         sum.requests += b.requests
         sum.connections += b.connections
         sum.repeatedOnFreshConnection += b.repeatedOnFreshConnection
+        sum.unaskedAnswers += b.unaskedAnswers
         sum.bytesSent += b.bytesSent
         sum.bytesReceived += b.bytesReceived
         return sum

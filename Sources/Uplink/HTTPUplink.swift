@@ -16,11 +16,19 @@ import Positioning
 /// HTTP/1.1 with kept connections; no redirects, no cookies, no proxy, no compressed replies, no `Expect`.
 public final class HTTPUplink {
     public let settings: Settings
-    public private(set) var counters = Counters()
+    /// What went over the wire since the start.
+    public var counters: Counters {
+        var all = ended
+        all.unaskedAnswers = connections.unaskedAnswers
+        return all
+    }
+    /// Of requests that have ended.
+    private var ended = Counters()
 
     private let watch: (Int32, Interest?) -> Void
     private let isClockTrusted: () -> Bool
     private let instant = CurrentInstant()
+    private let connections = KeptConnections()
     private let handles: CurlHandles
     private var multi: CurlMulti?
     /// Sent, but not yet given to libcurl: that waits for a call that passes the time.
@@ -66,7 +74,7 @@ public final class HTTPUplink {
         self.settings = settings
         self.watch = watch
         self.isClockTrusted = isClockTrusted
-        handles = try CurlHandles(settings)
+        handles = try CurlHandles(settings, connections: connections)
     }
 
     deinit { close() }
@@ -156,7 +164,7 @@ extension HTTPUplink {
         if let until = keepsNoneUntil, until <= instant.value, transfers.isEmpty { keepsNoneUntil = nil }
         for arrival in waiting {
             if let failure = start(arrival) {
-                counters.requests += 1
+                ended.requests += 1
                 outcomes.append(
                     Ending(id: arrival.id, outcome: UplinkOutcome(.failed(failure)), completion: arrival.completion))
             }
@@ -177,12 +185,14 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: request.replyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            arrival.id, request, peer: peer, limits: limits, measuresStages: settings.measuresStages, instant: instant,
-            isClockTrusted: isClockTrusted, completion: arrival.completion)
+            arrival.id, request, peer: peer, connections: connections, limits: limits,
+            measuresStages: settings.measuresStages, instant: instant, isClockTrusted: isClockTrusted,
+            completion: arrival.completion)
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
         }
-        if keepsNoneUntil != nil { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
+        let isUnclean = connections.shutUnclean(to: peer, except: transfers.values.compactMap(\.connection))
+        if keepsNoneUntil != nil || isUnclean { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
         transfers[easy] = transfer
         idleDeadline = nil
         guard let problem = multi.add(easy) else { return nil }
@@ -233,16 +243,18 @@ extension HTTPUplink {
     }
 
     private func count(_ transfer: Transfer) {
-        counters.requests += 1
-        counters.connections += transfer.progress.connectionsOpened
-        counters.repeatedOnFreshConnection += transfer.progress.repeats
-        counters.bytesSent += transfer.progress.bytesSent
-        counters.bytesReceived += transfer.progress.bytesReceived
+        ended.requests += 1
+        ended.connections += transfer.progress.connectionsOpened
+        ended.repeatedOnFreshConnection += transfer.progress.repeats
+        ended.bytesSent += transfer.progress.bytesSent
+        ended.bytesReceived += transfer.progress.bytesReceived
     }
 
     /// Takes a transfer away from libcurl, which closes its connection unless it ended well.
     private func release(_ easy: UnsafeMutableRawPointer) -> Transfer? {
         guard let transfer = transfers.removeValue(forKey: easy) else { return nil }
+        // Outside a multi handle it no longer knows.
+        if let connection = transfer.connection { connections.kept(connection) }
         multi?.remove(easy)
         handles.recycle(easy, of: transfer)
         return transfer

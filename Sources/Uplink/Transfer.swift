@@ -25,21 +25,26 @@ final class Transfer {
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var progress: TransferProgress
+    let peer: Peer
 
+    /// A success began before the request was handed to the kernel in full: it cannot be about all of it.
+    private var isPremature = false
     private var reply: ReplyReader
-    private let peer: Peer
+    private let connections: KeptConnections
     private let measuresStages: Bool
     private let instant: CurrentInstant
     private let startedAt: EventTime
     private let isClockTrusted: () -> Bool
 
     init(
-        _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, measuresStages: Bool,
-        instant: CurrentInstant, isClockTrusted: @escaping () -> Bool, completion: @escaping (UplinkOutcome) -> Void
+        _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, connections: KeptConnections,
+        limits: ReplyReader.Limits, measuresStages: Bool, instant: CurrentInstant, isClockTrusted: @escaping () -> Bool,
+        completion: @escaping (UplinkOutcome) -> Void
     ) {
         self.id = id
         self.request = request
         self.peer = peer
+        self.connections = connections
         self.measuresStages = measuresStages
         self.completion = completion
         self.instant = instant
@@ -55,16 +60,33 @@ final class Transfer {
 
     func repeated() { progress.repeated(at: instant.value) }
 
-    func socketOpened() { progress.socketOpened(at: instant.value) }
+    func socketOpened(_ descriptor: Int32) {
+        connections.opened(descriptor, to: peer)
+        progress.socketOpened(at: instant.value)
+    }
+
+    /// The descriptor of its connection, while libcurl works on it; nil before there is one.
+    var connection: Int32? {
+        var descriptor: curl_socket_t = -1
+        guard let easy, waypost_curl_get_socket(easy, CURLINFO_ACTIVESOCKET, &descriptor) == CURLE_OK, descriptor >= 0
+        else { return nil }
+        return descriptor
+    }
 
     func bytesMoved(_ kind: curl_infotype, _ count: Int) { progress.moved(kind, count, at: instant.value) }
 
-    func headLineArrived(_ line: UnsafeRawBufferPointer) -> Bool { reply.lineArrived(line) }
+    func headLineArrived(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard reply.lineArrived(line) else { return false }
+        // libcurl then closes the connection, on which the answer to the whole request may follow.
+        if let status = reply.status, (200...299).contains(status), !progress.isFullyWritten { isPremature = true }
+        return !isPremature
+    }
 
     func bodyArrived(_ bytes: UnsafeRawBufferPointer) -> Bool { reply.bodyArrived(bytes) }
 
     func outcome(_ code: CURLcode) -> UplinkOutcome {
-        outcome(reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code)))
+        if isPremature { return outcome(.failed(failure(code))) }
+        return outcome(reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code)))
     }
 
     /// The outcome when a time limit has passed: what has come of the answer counts.
@@ -155,6 +177,9 @@ extension Transfer {
 extension Transfer {
     private func failure(_ code: CURLcode) -> TransportFailure {
         if let breach = reply.breach { return .broken("\(peer): \(breach.rawValue)") }
+        if isPremature {
+            return .broken("\(peer) answered before it had the whole request (status \(reply.status ?? 0))")
+        }
         if let status = reply.status, status >= 100 {
             let end = status < 200 ? "with the interim status \(status)" : "within its head (status \(status))"
             return .broken("\(peer): the answer ended \(end)")

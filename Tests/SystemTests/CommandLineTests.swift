@@ -307,7 +307,7 @@ import Testing
         let report = try #require(reports.first)
         let keys: Set<String> = [
             "id", "ok", "version", "health", "line", "problems", "configuration", "uptime_s", "wakeups",
-            "repeated_on_fresh_connection", "motion", "source", "queue", "power", "endpoints",
+            "repeated_on_fresh_connection", "unasked_answers", "motion", "source", "queue", "power", "endpoints",
         ]
         #expect(reports.count == 1 && Set(report.keys) == keys, "\(report.keys)")
         #expect(report.string("health") == "ok" && (report["problems"] as? [String])?.isEmpty == true)

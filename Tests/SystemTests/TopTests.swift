@@ -225,7 +225,7 @@ import Testing
         let evil = #"a\u001b[2J\u001b]0;owned\u0007\u009b31m\u202eb\r\n\u0000\ud83d\ude9a"#
         let status = #"""
             {"id":1,"ok":true,"version":"\#(evil)","health":"\#(evil)","line":"","problems":["\#(evil)"],"wakeups":1,\#
-            "repeated_on_fresh_connection":0,"motion":{"state":"\#(evil)","since":"\#(evil)","odometer":1,"trips":1,"stops":1,\#
+            "repeated_on_fresh_connection":0,"unasked_answers":0,"motion":{"state":"\#(evil)","since":"\#(evil)","odometer":1,"trips":1,"stops":1,\#
             "gaps":1,"admitted":1,"rejected":{},"kept":1,"subscribers_refused":0,"engine":{"mode":"x","priority":"\#(evil)",\#
             "interval_ms":1,"displacement":1},"trackables":0,"resolutions":{}},"source":{"name":"\#(evil)","state":"\#(evil)",\#
             "bytes":0,"sentences":0,"fixes":0,"void_epochs":0,"checksum_errors":0,"too_long":0,"bad_bytes":0,"bad_fields":0,\#

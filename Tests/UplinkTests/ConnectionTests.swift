@@ -77,6 +77,56 @@ import Testing
         #expect(server.requests.map(\.body) == [[1], [2]])
     }
 
+    /// An answer too many, half of one, and the end of the connection.
+    @Test(arguments: ["HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 2", ""])
+    func anAnswerThatNobodyAskedForIsNotThatToTheNextRequest(_ more: String) throws {
+        let mayGoOn = Mutex(false)
+        let hasGone = Mutex(0)
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(Self.ok)
+            if connection.number > 2 { return connection.waitForEnd() }
+            while !mayGoOn.withLock({ $0 }) { usleep(1000) }
+            connection.send(more)
+            if more.isEmpty { connection.close() }
+            hasGone.withLock { $0 += 1 }
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        // Two connections are kept.
+        var replies: [Int?] = []
+        for body in [1, 2] as [UInt8] {
+            loop.uplink.send(UplinkRequest(url: server.url, body: [body])) { replies.append($0.reply?.status) }
+        }
+        loop.run { replies.count == 2 }
+        mayGoOn.withLock { $0 = true }
+        loop.run { hasGone.withLock { $0 } == 2 }
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [3]))
+        #expect(outcome.reply?.status == 200 && outcome.newConnection, "\(outcome)")
+        let counters = loop.uplink.counters
+        #expect(counters.unaskedAnswers == (more.isEmpty ? 0 : 2) && counters.repeatedOnFreshConnection == 0)
+        #expect(server.requests.count == 3 && server.connections == 3)
+    }
+
+    /// A connection whose answer is just arriving is not idle.
+    @Test func aRequestUnderWayIsLeftAlone() throws {
+        let server = try ScriptedServer { connection in
+            while let request = connection.request() {
+                connection.send(request.body == [2] ? "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" : Self.ok)
+                if request.body == [2] { connection.waitForBytes() }
+            }
+        }
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        var slow: UplinkOutcome?
+        loop.uplink.send(UplinkRequest(url: server.url, body: [2], timeout: .seconds(5))) { slow = $0 }
+        loop.run { server.requests.count == 2 }
+        #expect(try loop.outcome(UplinkRequest(url: server.url, body: [1])).newConnection)
+        #expect(slow == nil && loop.uplink.counters.unaskedAnswers == 0)
+        loop.advance(by: .seconds(6))
+        #expect(slow?.reply?.bodyIncomplete == true, "\(String(describing: slow))")
+    }
+
     @Test func closesAConnectionThatIsIdleForLong() throws {
         let server = try ScriptedServer(answering: Self.ok)
         let loop = try PollLoop()

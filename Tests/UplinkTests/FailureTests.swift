@@ -198,6 +198,18 @@ import Testing
         #expect(reply.status == 413)
     }
 
+    /// It cannot be about a request that the kernel does not have in full, whether or not the rest is read later.
+    @Test(arguments: [true, false]) func aSuccessBeforeTheUploadIsDoneIsNone(_ readsTheRest: Bool) throws {
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            if readsTheRest { connection.waitForEnd() }
+        }
+        let failure = try PollLoop().failure(
+            UplinkRequest(url: server.url, body: [UInt8](repeating: 1, count: 32 << 20)))
+        #expect(failure == .broken("127.0.0.1:\(server.port) answered before it had the whole request (status 200)"))
+    }
+
     @Test(arguments: ["http", "https"])
     func hidesSecretsInEveryFailure(_ scheme: String) throws {
         let server = try ScriptedServer { connection in

@@ -174,6 +174,7 @@ extension StatusReport {
         status.uptime = seconds(startedAt)
         status.wakeups = wakeups
         status.repeatedOnFreshConnection = sent.repeatedOnFreshConnection
+        status.unaskedAnswers = sent.unaskedAnswers
         status.motion = motion
         status.source = source
         status.power = power

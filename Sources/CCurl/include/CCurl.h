@@ -14,6 +14,7 @@ CURLcode waypost_curl_set_list(CURL *easy, CURLoption option, struct curl_slist 
 CURLcode waypost_curl_set_data_function(CURL *easy, CURLoption option, curl_write_callback function);
 CURLcode waypost_curl_set_debug_function(CURL *easy, curl_debug_callback function);
 CURLcode waypost_curl_set_opensocket_function(CURL *easy, curl_opensocket_callback function);
+CURLcode waypost_curl_set_closesocket_function(CURL *easy, curl_closesocket_callback function);
 
 CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value);
 /// The text belongs to the handle.

@@ -18,6 +18,10 @@ extension Metric {
         .one(
             .counter, .daemon, "repeated_on_fresh_connection", "requests repeated because a kept connection was dead"
         ) { $0.repeatedOnFreshConnection },
+        .one(
+            .counter, .daemon, "unasked_answers",
+            "answers that no request had asked for, each discarded with its connection"
+        ) { $0.unaskedAnswers },
     ]
 
     private static let motion: [Metric] = [
