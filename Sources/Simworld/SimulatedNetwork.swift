@@ -29,6 +29,8 @@ enum Mood: Hashable {
 
 /// The network and the servers behind it.
 final class SimulatedNetwork: Uplink {
+    /// What a captive portal answers to any request.
+    private static let page = "<!-- 1 -->\n<HTML><head><title>Sign in</title></head></HTML>"
     /// As much of a body as is read of any answer.
     private static let longBody = String(repeating: " ", count: 65_536)
 
@@ -187,7 +189,7 @@ final class SimulatedNetwork: Uplink {
             switch outcome.result {
             case .reply(let reply):
                 remote.delivered(reply)
-                if (200...299).contains(reply.status) { contact(version) }
+                if (200...299).contains(reply.status), HTMLCheck(reply) == .noPage { contact(version) }
             case .published(let reply):
                 if reply.reasons.contains(where: { $0?.isError == false }) { contact(version) }
             case .failed: break
@@ -231,7 +233,8 @@ final class SimulatedNetwork: Uplink {
         case .lost, .late:
             finish(
                 .failed(.timeout("timeout")), RequestOracle.Attempt(), transfer, after: 30, accepts: false, completion)
-        case .broken, .interim: reply(200, #"{"access_tok"#, after: 0.2)
+        case .broken: reply(200, Self.page, after: 0.2)
+        case .interim: reply(200, #"{"access_tok"#, after: 0.2)
         case .slow(let seconds): grant(after: dice.between(0, Double(min(seconds, 25))))
         default: grant(after: dice.between(0, 0.4))
         }
@@ -284,8 +287,10 @@ final class SimulatedNetwork: Uplink {
         case .late: store(after: timeout * dice.between(0.9, 1.5))
         case .broken:
             guard endpoint.tellsOfRows else {
-                oracle.stored(attempt)
-                return reply(200, "<html>", incomplete: dice.chance(0.5), after: soon, accepts: true)
+                let isCut = dice.chance(0.5)
+                // A page of somebody in between, or nothing that would exclude one, settles nothing.
+                return reply(
+                    200, isCut ? dice.pick(["<!DOC", "", "<html>"]) : Self.page, incomplete: isCut, after: soon)
             }
             switch dice.below(4) {
             case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
@@ -295,7 +300,7 @@ final class SimulatedNetwork: Uplink {
             case 1 where endpoint.wantsConfirmation:
                 reply(
                     200, dice.pick([#"{"status":"no"}"#, #"{"status":"Ok","errors":[{"at":"?"}]}"#, ""]), after: soon)
-            case 1: reply(200, "<html>sign in</html>", after: soon)
+            case 1: reply(200, Self.page, after: soon)
             default:
                 reply(200, Self.longBody, incomplete: true, after: soon)
             }

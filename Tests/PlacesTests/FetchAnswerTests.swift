@@ -36,6 +36,11 @@ import Testing
     @Test func allElseChangesNothing() {
         func failed(_ words: String) -> FetchAnswer { .failed(words, asked: nil, isUnauthorised: false) }
         #expect(answer(200, body: [1], cut: true) == failed("the answer broke off"))
+        guard case .failed(let words, nil, false) = answer(200, body: Array("<html><title>Hi".utf8)) else {
+            Issue.record("a page is no list")
+            return
+        }
+        #expect(words.hasPrefix("the server answered with status 200 and a web page (\"Hi\")"), "\(words)")
         #expect(answer(200, body: [1, 2, 3, 4], cut: true) == failed("the answer has more than 0 MiB"))
         #expect(answer(503, [("retry-after", "120")]) == refused(503, asked: .seconds(120)))
         for status in [401, 403] { #expect(answer(status) == refused(status, isUnauthorised: true)) }

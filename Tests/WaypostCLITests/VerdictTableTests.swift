@@ -16,6 +16,11 @@ import Testing
         ("a reply in order", #"{"status":"Ok","result":"ok","Errors":[],"offsets":[\#(offsets)]}"#),
     ]
 
+    /// - Parameter body: of `bodies`.
+    private static func body(_ body: String, of profile: ProfileFixture) -> String {
+        profile.name == "home-assistant" && body.hasPrefix("{") ? "[]" : body
+    }
+
     private static var offsets: String {
         ProfileSample.batch.rows.map { _ in #"{"error_code":null}"# }.joined(separator: ",")
     }
@@ -28,6 +33,7 @@ import Testing
         case .retry(.conflict, _): "retry, conflict"
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear"
+        case .retry(.page, _): "web page"
         case .retry(.transport, _): "retry, broken"
         case .retry: "retry"
         case .authStop: "auth_stop"
@@ -59,7 +65,7 @@ import Testing
             let usual = words(plain, body)
             lines += rows(usual) { _ in true }.map { "\(reply)\t(HTTP)\t\($0)" }
             for profile in ProfileFixture.ofHTTP {
-                let own = words(try profile.settings(), body)
+                let own = words(try profile.settings(), Self.body(body, of: profile))
                 let rows = rows(own) { own[$0] != usual[$0] }
                 lines += (rows.isEmpty ? ["100-599\tas HTTP"] : rows).map { "\(reply)\t\(profile.name)\t\($0)" }
             }
@@ -103,7 +109,8 @@ import Testing
             for status in row.statuses.joined() { shown[status, default: []].append(row.verdict) }
         }
         var wrong: [Int] = []
-        for (status, word) in zip(100...599, words(settings, Self.bodies[1].1)) where status >= 200 {
+        let body = Self.body(Self.bodies[1].1, of: profile)
+        for (status, word) in zip(100...599, words(settings, body)) where status >= 200 {
             let found = shown[status] ?? []
             let isRight = word == "collision" ? taken.contains(status) : found == [names[word] ?? word]
             if !isRight || found.count != 1 { wrong.append(status) }
@@ -122,6 +129,7 @@ import Testing
                 #   collision      if message or msg has "not bound", whatever the status; another device reports this asset: nothing is sent
                 #   accepted       200-299: if status is "Ok", or not there
                 #   not confirmed  another value there: sent again; after five times the batch is taken apart
+                #   web page       a success with a page of HTML: the same batch again
                 #   unclear        a success whose body is cut short or of another form: the same batch again
                 #   retry          408, 421, 423-425, 429, 500, 502-504, 506-510, 512-599: sent again
                 #   redirected     300-399, 511: never followed; sent again, after five times the endpoint pauses
@@ -141,6 +149,37 @@ import Testing
             aws.contains(#"200-299: without the rows that Errors refuses (sent again: "ThrottlingError", "#), "\(aws)")
         #expect(try shown("traccar").contains("#   gone_stop      400, 404: "))
         #expect(try shown("csv").contains("#   accepted       200-299\n"))
+    }
+
+    /// Bodies beside each other under labels that say something else: pages are answers to no profile, all others are judged as
+    /// docs/profiles.md says.
+    @Test(arguments: ProfileFixture.ofHTTP)
+    func aPageIsNoAnswerWhateverItsLabel(_ profile: ProfileFixture) throws {
+        let settings = try profile.settings()
+        func word(_ body: String, _ type: String, cut: Bool = false) -> String {
+            let batch = Batch(
+                endpoint: settings.name, id: "b", rows: ProfileSample.batch.rows, sentMs: nil,
+                outbox: ProfileSample.outbox)
+            let reply = UplinkReply(
+                status: 200, headers: [.init("content-type", type)], body: Array(body.utf8), bodyIncomplete: cut)
+            return self.word(AnswerJudge(settings).verdict(for: UplinkOutcome(.reply(reply)), of: batch))
+        }
+        for type in ["text/html", "application/json", "text/plain"] {
+            for cut in [false, true] {
+                #expect(word("\u{FEFF}<!-- x --><!DOCTYPE html><title>Log in</title>", type, cut: cut) == "web page")
+            }
+            #expect(word("<!doc", type, cut: true) == "unclear")
+        }
+        let empty =
+            switch profile.name {
+            case "aws-location", "kafka-rest": "unclear"
+            case "overland", "home-assistant": "not confirmed"
+            default: "accepted"
+            }
+        let readsBodies = settings.profile.response.readsBodies && profile.name != "nextbillion"
+        #expect(word("", "text/html") == empty)
+        #expect(word("OK", "text/html") == (readsBodies ? "unclear" : "accepted"))
+        #expect(word(Self.body(Self.bodies[1].1, of: profile), "text/html") == "accepted")
     }
 
     @Test func theReasonsOfABrokerAreShownAsComments() throws {

@@ -1,5 +1,6 @@
 """What may happen to the delivery, case by case: numbers are those of the findings."""
 
+import gzip
 import random
 import signal
 import time
@@ -7,7 +8,7 @@ import time
 from . import card, drive
 from .daemon import Feeder, Shim
 from .ledger import PREVIEW
-from .server import Answer, in_turn, silent_port
+from .server import Answer, TLSServer, in_turn, silent_port
 
 CASES = {}
 
@@ -305,3 +306,58 @@ def probe_of_a_pause(it):
     it.feeder.stop()
     it.end()
     it.judge(but=("lost", "lost beyond the window"))  # they wait
+
+
+PAGE = b"\xef\xbb\xbf \r\n<!-- portal --><!DOCTYPE HTML><html><head><title>Sign in to\n the train</title></head></html>"
+# Only the status of an answer counts.
+BY_STATUS = """[profile.plain]
+url = "${base_url}/in"
+headers = { Idempotency-Key = "${batch_id}" }
+body = { outbox = "$outbox", locations = "$records" }
+max_records = 100
+record = { seq = "$seq", time_ms = "$time_ms" }
+"""
+
+
+def unread(headers, body=PAGE, cut=0):
+    """A success of somebody who has stored nothing."""
+    return Answer(headers=headers, body=body, cut=cut, takes=lambda rows: [])
+
+
+@case("9a-web-page", seconds=30, is_short=True)
+def web_page(it):
+    """200 with a page of a portal, labelled JSON, compressed or cut short, and then `OK` labelled HTML: no row is gone."""
+    server = it.server()
+    it.feed(rate=10, count=200)
+    pages = [unread([("Content-Type", "application/json")]), unread([], cut=20), unread([], cut=len(PAGE)),
+             unread([("Content-Encoding", "gzip")], gzip.compress(PAGE))]
+    server.script = in_turn(*pages, then=Answer(headers=[("Content-Type", "text/html")], body=b"OK"))
+    it.start([("main", server.url, 'profile = "plain"\nbatch_window = "1s"')], more=BY_STATUS)
+    it.until("the page is named", 20, lambda: any('a web page ("Sign in to the train")' in line for line in it.log_lines()))
+    it.until("OK is taken for an answer", 40, lambda: it.counts()["records"] > 0)
+    failed = it.status("main")["failed"]
+    it.note(**{word.replace(" ", "_"): count for word, count in failed.items()})
+    it.require(failed == {"web page": 2, "unclear reply": 2}, f"failed: {failed}")
+    it.finish()
+    it.judge()
+
+
+@case("9b-one-answer-too-many", seconds=20, is_short=True)
+def one_answer_too_many(it):
+    """A second answer, 200 or 410, comes on a kept connection, with and without TLS: it is not that to the next batch."""
+    plain, secure = it.server("main"), TLSServer(it.ledger, "secure", it.folder)
+    it.stack.callback(secure.stop)
+    it.servers.append(secure)
+    it.feed(rate=10, count=100)
+    for server in it.servers:
+        # After a failure all that waits goes out at once: nothing would come between two requests.
+        server.script = in_turn(Answer(more=Answer(200)), Answer(503), Answer(), Answer(), Answer(more=Answer(410)), Answer(503))
+    keys = 'batch_window = "1s"\n'
+    it.start([("main", plain.url, keys), ("secure", secure.url, f'{keys}[endpoint.tls]\nca = "file:{secure.certificate}"')])
+    for server in it.servers:
+        it.until(f"seven requests to {server.name}", 30, lambda: len(server.requests) > 6)
+        it.require(it.status(server.name)["state"] == "active", f"{server.name} is {it.status(server.name)['state']}")
+    unasked = it.status()["unasked_answers"]
+    it.require(unasked == 2, f"{unasked} unasked answers counted of 2")
+    it.finish()
+    it.judge()

@@ -2,6 +2,8 @@
 
 import select
 import socket
+import ssl
+import subprocess
 import threading
 import time
 
@@ -17,12 +19,19 @@ class Answer:
     - delay: seconds before the answer.
     - retry_after: seconds.
     - cut: bytes of the body that are not sent before the connection is closed.
+    - more: another `Answer` that follows a moment later although there was no request for it.
     """
 
-    def __init__(self, status=200, headers=(), body=b"", takes=None, delay=0, retry_after=None, cut=0):
+    MOMENT = 0.3
+
+    def __init__(self, status=200, headers=(), body=b"", takes=None, delay=0, retry_after=None, cut=0, more=None):
         self.status, self.body, self.delay, self.retry_after, self.cut = status, body, delay, retry_after, cut
         self.headers = [*headers] if retry_after is None else [*headers, ("Retry-After", retry_after)]
-        self.takes = takes
+        self.takes, self.more = takes, more
+
+    @property
+    def whole(self):
+        return reply(self.status, self.headers, self.body)
 
     def stored(self, rows):
         if self.takes is not None:
@@ -92,14 +101,41 @@ class Server(Sink):
             time.sleep(0.01)
         if self.is_gone(connection):
             return False
-        whole = reply(answer.status, answer.headers, answer.body)
+        whole = answer.whole
         if taken and not answer.cut:
             # Before the last byte leaves, so that no next request overtakes it.
             self.ledger.confirmed(self.name, life, request.batch, outbox, taken)
         if answer.retry_after:
             self.ledger.asked_to_wait(self.name, life, answer.retry_after, time.monotonic())
         connection.sendall(whole[:len(whole) - answer.cut])
+        if answer.more:
+            time.sleep(Answer.MOMENT)
+            connection.sendall(answer.more.whole)
         return not answer.cut
+
+
+class TLSServer(Server):
+    """The same over TLS. - certificate: the file with its own, which is its authority too."""
+
+    def __init__(self, ledger, name, folder, script=None):
+        self.certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+             "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.certificate],
+            check=True, capture_output=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(self.certificate, key)
+        super().__init__(ledger, name, script)
+
+    @property
+    def url(self):
+        return f"https://127.0.0.1:{self.port}"
+
+    def serving(self, connection, life):
+        try:
+            super().serving(self.context.wrap_socket(connection, server_side=True), life)
+        except OSError:
+            pass
 
 
 def in_turn(*answers, then=None):

@@ -171,6 +171,10 @@ final class TokenSource {
     }
 
     private static func reply(_ printed: [UInt8]) -> Result<TokenReply, TokenReply.Problem> {
+        if case .page(let title) = HTMLCheck(UplinkReply(status: 200, body: printed)) {
+            let words = "printed a web page\(title.map { " (\"\($0)\")" } ?? "") instead of a token"
+            return .failure(.init(message: words, isTransient: true))
+        }
         do throws(TokenReply.Problem) { return .success(try TokenReply(printed: printed)) } catch {
             return .failure(error)
         }
@@ -182,7 +186,13 @@ final class TokenSource {
             return .failure(.init(message: "cannot be asked: \(failure.message)", isTransient: true))
         case .published: return .failure(.init(message: "is a broker", isTransient: false))
         case .reply(let reply):
-            let isTransient = reply.status >= 500 || [408, 425, 429].contains(reply.status)
+            if case .page(let title) = HTMLCheck(reply), (200...299).contains(reply.status) {
+                let words = HTMLCheck.words(title: title, key: "token_url")
+                return .failure(.init(message: "answered with status \(reply.status) and \(words)", isTransient: true))
+            }
+            // A captive portal redirects too.
+            let isTransient =
+                reply.status >= 500 || (300...399).contains(reply.status) || [408, 425, 429].contains(reply.status)
             do throws(TokenReply.Problem) {
                 let document = try TokenReply(json: reply.body)
                 guard (200...299).contains(reply.status) else {

@@ -64,7 +64,11 @@ struct BatchesInFlight {
             history.mayBeStored = history.mayBeStored || reply.failure != nil
             history.answer = (reply.words ?? verdict.word, nil, [])
         case .reply(let reply):
-            history.mayBeStored = if case .retry(.unclear, _) = verdict { true } else { false }
+            history.mayBeStored =
+                switch verdict {
+                case .retry(.unclear, _), .retry(.page, _): true
+                default: false
+                }
             var reason = verdict.word
             if case .split(_, let given?) = verdict { reason = given }
             history.answer = (reason, reply.status, Array(reply.body.prefix(512)))

@@ -52,7 +52,9 @@ final class BindRequest {
         }
         let mayAskAgain = delivery.bindAnswered(asked: RetryAfter.parse(reply.headers))
         switch reply.status {
-        case 200..<300: delivery.endBinding(nil)
+        case 200..<300:
+            guard let doubt = AnswerJudge(route.settings).doubt(about: reply) else { return delivery.endBinding(nil) }
+            delivery.bindRefused(UploadProblem.words(.retry(doubt, after: nil), outcome).text)
         case 401, 407:
             guard mayAskAgain, !isRepeated else { return delivery.bindRefused("status \(reply.status)") }
             isRepeated = true

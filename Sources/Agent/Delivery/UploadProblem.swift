@@ -71,6 +71,11 @@ struct UploadProblem {
             return ("status \(status), redirected to \(host)", false)
         case (.reply(let reply), .retry(.unclear(let why), _)):
             return ("status \(reply.status), but \(why.rawValue)", false)
+        case (.reply(let reply), .retry(.page(let title), _)):
+            return ("status \(reply.status) with \(HTMLCheck.words(title: title, key: "base_url"))", false)
+        case (.reply(let reply), .retry(.notConfirmed, _)) where reply.body.isEmpty:
+            let words = "status \(reply.status) with an empty body, which confirms nothing: check the path in base_url"
+            return (words, false)
         case (.reply(let reply), .retry(.status(200..<300), _)):
             return ("status \(reply.status), but nothing was accepted", false)
         default: return (verdict.word, false)

@@ -49,6 +49,7 @@ final class HTTPWay: RemoteWay {
             guard case .reply(let reply) = result else { return done(.failed) }
             let isSettled =
                 (200...299).contains(reply.status) || [400, 401, 403, 404, 405, 413, 422].contains(reply.status)
+            if case .page = HTMLCheck(reply), (200...299).contains(reply.status) { return done(.failed) }
             done(isSettled ? .settled : .failed)
         }
     }
@@ -82,11 +83,14 @@ final class HTTPWay: RemoteWay {
         }
     }
 
-    private static func fetched(_ result: UplinkOutcome.Result) -> RemoteFetch {
+    static func fetched(_ result: UplinkOutcome.Result) -> RemoteFetch {
         switch result {
         case .published: return .failed("a broker does not have it")
         case .failed(let failure): return .failed(failure.message)
         case .reply(let reply):
+            if reply.status == 200, case .page(let title) = HTMLCheck(reply) {
+                return .failed("status 200 with \(HTMLCheck.words(title: title, key: "settings_url"))")
+            }
             switch reply.status {
             case 200 where reply.bodyIncomplete: return .failed("the document is longer than is read, or broke off")
             case 200: return .document(reply.body, signature: reply.header("waypost-signature"))

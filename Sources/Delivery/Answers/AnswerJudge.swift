@@ -28,12 +28,14 @@ public struct AnswerJudge {
         guard reply.status >= 200 else {
             return .retry(.transport(.broken("the answer ended with the interim status \(reply.status)")), after: nil)
         }
-        if isCollision(reply) { return .collision }
         let after = RetryAfter.parse(reply.headers)
-        switch rules.meaning(of: reply.status) {
-        case .success: return success(reply, batch, after: after)
-        case .notConfirmed: return .retry(.notConfirmed(status: reply.status), after: after)
-        case .of(let group): return Verdict(group, of: reply, after: after)
+        let doubt = doubt(about: reply)
+        if case .page? = doubt {} else if isCollision(reply) { return .collision }
+        switch (rules.meaning(of: reply.status), doubt) {
+        case (.of(let group), _): return Verdict(group, of: reply, after: after)
+        case (_, let doubt?): return .retry(doubt, after: after)
+        case (.notConfirmed, nil): return .retry(.notConfirmed(status: reply.status), after: after)
+        case (.success, nil): return success(reply, batch, after: after)
         }
     }
 
@@ -43,6 +45,16 @@ public struct AnswerJudge {
             case .int(let count) = reply.json?.value(at: path), count >= 0
         else { return nil }
         return Int(clamping: count)
+    }
+
+    /// Why a reply may be of somebody else than the server that was asked; nil = nothing indicates that.
+    package func doubt(about reply: UplinkReply) -> Verdict.RetryCause? {
+        guard !rules.acceptsPages else { return nil }
+        switch HTMLCheck(reply) {
+        case .page(let title): return .page(title: title)
+        case .unknown(let why): return .unclear(why)
+        case .noPage: return nil
+        }
     }
 
     /// A body that has to be read has to be complete: the missing part may name the row that was refused.
@@ -91,6 +103,7 @@ extension Verdict {
 extension ResponseRules.OkJSON {
     fileprivate func holds(in body: ReplyBody) -> Bool {
         guard let value = body.json?.value(atFirstOf: paths) else { return missingIsOk }
+        if isArray { return value.items != nil }
         return value.text.map(values.contains) ?? false
     }
 }

@@ -32,6 +32,11 @@ public struct AnswerTable {
                         verdict: Action.notConfirmed.rawValue, statuses: [],
                         words: "another value there: \(Action.notConfirmed.words)"))
             }
+            if !rules.acceptsPages {
+                rows.append(
+                    Row(verdict: "web page", statuses: [], words: "a success with a page of HTML: the same batch again")
+                )
+            }
             if rules.readsBodies {
                 let words = "a success whose body is cut short or of another form: the same batch again"
                 rows.append(Row(verdict: "unclear", statuses: [], words: words))
@@ -96,7 +101,7 @@ public struct AnswerTable {
     private var terms: String {
         var terms: [String] = []
         if let okJSON = rules.okJSON {
-            let values = okJSON.values.map { "\"\($0)\"" }.joined(separator: " or ")
+            let values = okJSON.isArray ? "an array" : okJSON.values.map { "\"\($0)\"" }.joined(separator: " or ")
             terms.append("if \(okJSON.paths.words) is \(values)\(okJSON.missingIsOk ? ", or not there" : "")")
         }
         if let itemErrors = rules.itemErrors {

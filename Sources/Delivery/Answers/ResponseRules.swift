@@ -7,7 +7,9 @@ public struct ResponseRules: Hashable, Sendable {
         /// Alternatives, each a path into the reply: `["status"]` or `["a", "b"]`; the first that leads somewhere counts.
         public var paths: [[String]]
         /// Good values, as text: strings as they are, numbers and bools as JSON writes them.
-        public var values: [String]
+        public var values: [String] = []
+        /// Any array is good instead.
+        public var isArray: Bool = false
         /// An absent path, an empty body and one that is not JSON are fine.
         public var missingIsOk: Bool = false
     }
@@ -63,6 +65,9 @@ public struct ResponseRules: Hashable, Sendable {
     public var classes: [Class: Set<Int>] = [:]
     /// The path of the number of rows that were stored; nil = the server does not report it.
     public var storedPath: [String]?
+
+    /// A page of HTML is an answer like any other. Otherwise it confirms nothing.
+    public var acceptsPages: Bool = false
 
     /// Whether a body decides about success.
     public var readsBodies: Bool { okJSON != nil || itemErrors != nil }

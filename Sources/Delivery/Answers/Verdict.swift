@@ -39,6 +39,10 @@ public enum Verdict: Hashable, Sendable {
         case notConfirmed(status: Int)
         /// A success whose body is not what the profile promises, so that it may name rows that were not accepted.
         case unclear(Unclear)
+        /// A success with a page of HTML, which is hardly from the server that was asked.
+        ///
+        /// - Parameter title: as it can be shown to people; nil where no title was read.
+        case page(title: String?)
         case status(Int)
         /// A reason code of MQTT.
         case reason(UInt8)
@@ -47,6 +51,7 @@ public enum Verdict: Hashable, Sendable {
     /// What is wrong with a body that has to be read; the raw value is the words for people.
     public enum Unclear: String, Hashable, Sendable, CaseIterable {
         case cut = "the body is cut short or too long"
+        case encoded = "the body is compressed, which was not asked for"
         case notJSON = "the body is not JSON"
         case repeatedName = "the body has two values under one name"
         case noList = "the body lacks the list of refused rows"
@@ -65,6 +70,7 @@ public enum Verdict: Hashable, Sendable {
         case .retry(.conflict, _): "conflict"
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear reply"
+        case .retry(.page, _): "web page"
         case .retry(.reason(let code), _): MQTTReason(rawValue: code).words
         case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status, _):
             Verdict.words(ofStatus: status)

@@ -10,7 +10,7 @@ struct ResponseCompiler {
         }
         let classes = ResponseRules.Class.allCases
         reader.checkKeys(
-            members, ["ok_status", "ok_json", "item_errors", "collision", "stored"] + classes.map(\.rawValue),
+            members, ["ok_status", "ok_json", "item_errors", "collision", "stored", "html"] + classes.map(\.rawValue),
             in: "response")
         let node = member.node
         rules.okStatus = node.member("ok_status").flatMap { statuses($0.node, "response.ok_status") }
@@ -21,6 +21,13 @@ struct ResponseCompiler {
             node.member("stored")?.node, "response.stored", expected: "the path of a number"
         )
         .map(Self.path)
+        if let html = node.member("html") {
+            switch html.node.value {
+            case .string("accept"): rules.acceptsPages = true
+            case .string("retry"): break
+            default: reader.report(html.node, "response.html", expected: "\"retry\" or \"accept\"")
+            }
+        }
         for each in classes {
             guard let list = node.member(each.rawValue)?.node else { continue }
             rules.classes[each] = statuses(list, "response.\(each.rawValue)")
@@ -91,14 +98,19 @@ struct ResponseCompiler {
 
     private func okJSON(_ node: ProfileNode, _ path: String) -> ResponseRules.OkJSON? {
         guard let members = reader.table(node, path) else { return nil }
-        reader.checkKeys(members, ["path", "in", "missing_ok"], in: path)
-        let paths = paths(node.member("path")?.node, path + ".path", at: node.position)
+        reader.checkKeys(members, ["path", "in", "is", "missing_ok"], in: path)
+        let kind = node.member("is")?.node
+        if let kind, kind.value != .string("array") { reader.report(kind, path + ".is", expected: "\"array\"") }
+        let isWhole = kind != nil && node.member("path") == nil
+        let paths = isWhole ? [[]] : paths(node.member("path")?.node, path + ".path", at: node.position)
         let values = scalars(node.member("in")?.node, path + ".in")
-        if node.member("in") == nil {
+        if values != nil, let kind { reader.report(kind, path + ".is", expected: "one of in and is") }
+        if node.member("in") == nil, kind == nil {
             reader.report(path + ".in", "found no list, expected the good values, as [\"ok\"]", at: node.position)
         }
         return ResponseRules.OkJSON(
-            paths: paths, values: values ?? [], missingIsOk: reader.flag(node, "missing_ok", in: path + ".") ?? false)
+            paths: paths, values: values ?? [], isArray: kind != nil,
+            missingIsOk: reader.flag(node, "missing_ok", in: path + ".") ?? false)
     }
 
     private func itemErrors(_ node: ProfileNode, _ path: String) -> ResponseRules.ItemErrors? {

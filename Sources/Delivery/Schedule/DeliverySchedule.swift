@@ -549,7 +549,7 @@ extension DeliverySchedule {
         switch cause {
         case .redirected: pause("redirected", jitter: jitter, at: now)
         case .conflict: pause("conflict", jitter: jitter, at: now)
-        case .transport, .status, .reason, .notConfirmed, .unclear: break
+        case .transport, .status, .reason, .notConfirmed, .unclear, .page: break
         }
         return []
     }

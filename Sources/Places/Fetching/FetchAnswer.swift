@@ -20,6 +20,11 @@ package enum FetchAnswer: Hashable, Sendable {
             self = .failed(Self.words(outcome), asked: nil, isUnauthorised: false)
             return
         }
+        if reply.status == 200, case .page(let title) = HTMLCheck(reply) {
+            let words = "the server answered with status 200 and \(HTMLCheck.words(title: title, key: "url"))"
+            self = .failed(words, asked: nil, isUnauthorised: false)
+            return
+        }
         switch reply.status {
         case 200 where !reply.bodyIncomplete: self = .list(reply.body, ListVersion(of: reply))
         case 200:

@@ -203,13 +203,17 @@ import Uplink
         (500, "<html>", "answered with status 500 and gave no valid token response"),
         (200, #"{"access_token":"a\nb"}"#, "answered with status 200 and gave no access_token that a header can hold"),
         (503, #"{"access_token":"t"}"#, "answered with status 503"),
+        (302, "", "answered with status 302 and gave no valid token response"),
+        (200, "<html>", "answered with status 200 and \(HTMLCheck.words(title: nil, key: "token_url"))"),
     ]
 
     @Test(arguments: issuerAnswers)
     func saysWhatTheIssuerSaid(status: Int, body: String, words: String) throws {
         let requests = try issued()
         requests.answer = answer(status, body)
-        #expect(throws: CredentialProblem(message: "no token: login.example \(words)", isTransient: status >= 500)) {
+        // A captive portal is none of the issuer's words.
+        let isTransient = status >= 500 || status == 302 || body == "<html>"
+        #expect(throws: CredentialProblem(message: "no token: login.example \(words)", isTransient: isTransient)) {
             try requests.headers()
         }
     }

@@ -75,6 +75,7 @@ import Testing
             ("true", "printed nothing"),
             ("echo; echo secret-word", "printed more than one line, or what no header can hold"),
             ("head -c 1000000 /dev/zero | tr '\\0' x", "printed 64 KiB or more"),
+            ("echo '<html><title>Sign in</title></html>'", "printed a web page (\"Sign in\") instead of a token"),
             (#"echo '{"access_token":5}'"#, "gave no valid token response"),
             (#"echo '{"error":"invalid_grant"}'"#, "gave the error invalid_grant"),
             (#"echo '{"error":"secret word"}'"#, "gave the error (unreadable)"),

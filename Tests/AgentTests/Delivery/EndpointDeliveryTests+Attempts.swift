@@ -34,6 +34,16 @@ extension EndpointDeliveryTests {
         form([batch(1...5)], waiting: 5, delivery, at: loop.now)
     }
 
+    @Test func aBindIsNotConfirmedByAWebPage() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            uplink.answer(200, "<html><title>Sign in</title></html>")
+            #expect(
+                said.count == 1 && said[0]?.hasPrefix("status 200 with a web page (\"Sign in\")") == true, "\(said)")
+        }
+    }
+
     @Test(.bug(id: 11)) func aBindWaitsForTheRequestUnderWayAndNothingElseIsSentBeforeItsOrderIsDone() throws {
         try bench(asset()) { loop, delivery, uplink in
             sending(loop, delivery)

@@ -50,6 +50,15 @@ import Testing
         #expect(try bench.rowsKept() == 1)
     }
 
+    @Test func keepsAllRowsOfAPageAndNamesIt() throws {
+        let bench = try Bench(rows: 1)
+        bench.uplink.answer(200, "<!doctype html><title>Sign in</title>")
+        #expect(
+            bench.delivery.lastProblem?.hasPrefix("status 200 with a web page (\"Sign in\") instead of an ") == true)
+        #expect(bench.delivery.counters.failed == ["web page": 1])
+        #expect(try bench.rowsKept() == 1)
+    }
+
     @Test func keepsAllRowsWhenTheListIsCut() throws {
         let bench = try Bench(rows: 693)
         bench.uplink.answer(200, String(busy.prefix(65_536)), cut: true)

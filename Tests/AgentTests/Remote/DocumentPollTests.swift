@@ -1,3 +1,4 @@
+import Delivery
 import Positioning
 import Testing
 
@@ -21,6 +22,15 @@ import Testing
         #expect(!asks(0))
         poll.hurry(by: at(0))
         #expect(poll.next == nil)
+    }
+
+    @Test func aWebPageIsNoDocument() {
+        let page = UplinkReply(status: 200, body: Array("<html><title>Sign in</title>".utf8))
+        guard case .failed(let words) = HTTPWay.fetched(.reply(page)) else {
+            Issue.record("it was taken for a document")
+            return
+        }
+        #expect(words.hasPrefix("status 200 with a web page (\"Sign in\") instead of an answer"), "\(words)")
     }
 
     @Test mutating func followsAnAnnouncementOnce() {

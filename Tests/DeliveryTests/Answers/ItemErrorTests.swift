@@ -31,7 +31,7 @@ import Testing
         (#"{"rejected":"all"}"#, .otherForm), (#"{"rejected":{"seq":3}}"#, .otherForm),
         (#"{"rejected":true}"#, .otherForm), (#"{"rejected":[7]}"#, .otherForm), (#"{"rejected":[[3]]}"#, .otherForm),
         (#"{"rejected":[{"seq":3},null]}"#, .otherForm), (#"{"rejected":[{"seq":3,"code":{"id":1}}]}"#, .otherForm),
-        ("[]", .otherForm), ("7", .otherForm), (#""ok""#, .otherForm), ("ok", .notJSON), ("<html></html>", .notJSON),
+        ("[]", .otherForm), ("7", .otherForm), (#""ok""#, .otherForm), ("ok", .notJSON), ("<p></p>", .notJSON),
         (#"{"rejected":[{"seq":3}"#, .notJSON), (#"{"rejected":[]}{"rejected":[{"seq":3}]}"#, .notJSON),
         (#"{"rejected":[],"rejected":[{"seq":3}]}"#, .repeatedName),
         (#"{"rejected":[{"seq":3,"seq":4}]}"#, .repeatedName),

@@ -152,17 +152,50 @@ import Testing
 
     static let confirmations: [(String, Bool, Bool)] = [
         (#"{"result":"ok"}"#, true, true), (#"{"result":"error"}"#, false, false), ("", false, true),
-        ("<html>", false, true), (#"{"result":null}"#, false, true), (#"{"result":["ok"]}"#, false, false),
+        ("<p>", false, true), (#"{"result":null}"#, false, true), (#"{"result":["ok"]}"#, false, false),
     ]
 
     @Test(arguments: confirmations)
     func looksForWhatOkJSONWants(body: String, strict: Bool, lenient: Bool) {
         var rules = ResponseRules(okJSON: .init(paths: [["nothing"], ["result"]], values: ["ok"]))
         let notConfirmed = Verdict.retry(.notConfirmed(status: 200), after: nil)
-        let doubt = body.hasPrefix("<") ? Verdict.retry(.unclear(.notJSON), after: nil) : notConfirmed
+        let doubt = body == "<p>" ? Verdict.retry(.unclear(.notJSON), after: nil) : notConfirmed
         #expect(Self.verdict(200, body: body, rules: rules) == (strict ? .accepted : doubt))
         rules.okJSON?.missingIsOk = true
         #expect(Self.verdict(200, body: body, rules: rules) == (lenient ? .accepted : notConfirmed))
+    }
+
+    /// Whatever a profile makes of its status, and whether or not it reads bodies.
+    @Test func aPageOfHTMLConfirmsNothing() {
+        let page = "<html><title>Sign in</title></html>"
+        for rules in Self.profiles {
+            for status in [200, 201, 299] where rules.classes[.retry]?.contains(status) != true {
+                let verdict = Self.verdict(status, body: page, headers: [.init("retry-after", "9")], rules: rules)
+                #expect(verdict == .retry(.page(title: "Sign in"), after: .seconds(9)))
+            }
+        }
+        #expect(Self.verdict(409, body: page, rules: Self.profiles[7]) == .retry(.page(title: "Sign in"), after: nil))
+        #expect(Self.verdict(409, body: page, rules: Self.profiles[6]) == .retry(.conflict, after: nil))
+        #expect(Self.verdict(404, body: page) == .goneStop(status: 404))
+        // What has come does not exclude one.
+        #expect(Self.verdict(200, cut: true, rules: .http) == .retry(.unclear(.cut), after: nil))
+        let accepting = ResponseRules(acceptsPages: true)
+        for cut in [false, true] {
+            #expect(Self.verdict(200, body: page, cut: cut, rules: accepting) == .accepted)
+            #expect(Self.verdict(200, cut: cut, rules: accepting) == .accepted)
+        }
+    }
+
+    @Test func wantsAnArrayWhereAProfileSaysSo() {
+        let rules = ResponseRules(okJSON: .init(paths: [[]], isArray: true))
+        let notConfirmed = Verdict.retry(.notConfirmed(status: 200), after: nil)
+        for body in ["[]", #" [{"_type":"location"}]"#] {
+            #expect(Self.verdict(200, body: body, rules: rules) == .accepted)
+        }
+        for body in ["", "{}", "7", #"{"a":[]}"#] {
+            #expect(Self.verdict(200, body: body, rules: rules) == notConfirmed)
+        }
+        #expect(Self.verdict(200, body: "OK", rules: rules) == .retry(.unclear(.notJSON), after: nil))
     }
 
     @Test func comparesNumbersAndBoolsAsTheyAreWritten() {

@@ -90,6 +90,12 @@ import Testing
         .init("response.retry[0]", ["record": "$lat", "response": ["retry": [42]]]),
         .init("response.ok_json.in", ["record": "$lat", "response": ["ok_json": ["path": "a"]]]),
         .init(
+            "response.ok_json.is", ["record": "$lat", "response": ["ok_json": ["is": "object"]]], words: "\"array\""),
+        .init(
+            "response.ok_json.is",
+            ["record": "$lat", "response": ["ok_json": ["path": "a", "is": "array", "in": [1]]]]),
+        .init("response.html", ["record": "$lat", "response": ["html": true]], words: "\"accept\""),
+        .init(
             "response.item_errors.match.id",
             [
                 "record": "$lat",

@@ -369,7 +369,7 @@ import Testing
                     "retry_codes": ["busy", 2], "auth_codes": ["denied"],
                 ],
                 "collision": [["status": [409]], ["json": ["path": "error", "contains": "not bound"]]],
-                "retry": ["5xx"], "split": [], "stored": "saved",
+                "retry": ["5xx"], "split": [], "stored": "saved", "html": "accept",
             ],
         ])
         let expected = ResponseRules(
@@ -379,7 +379,12 @@ import Testing
                 path: ["errors"], match: .fields(["id": "id"]), code: ["error", "code"], reason: ["text"],
                 retryCodes: ["busy", "2"], authCodes: ["denied"]),
             collision: [.init(status: [409]), .init(paths: [["error"]], contains: "not bound")],
-            classes: [.retry: Set(500...599), .split: []], storedPath: ["saved"])
+            classes: [.retry: Set(500...599), .split: []], storedPath: ["saved"], acceptsPages: true)
         #expect(settings.profile.response == expected)
+        func okJSON(_ tree: Tree) throws -> ResponseRules.OkJSON? {
+            try Sample.settings(["record": "$lat", "response": ["ok_json": tree]]).profile.response.okJSON
+        }
+        #expect(try okJSON(["is": "array"]) == .init(paths: [[]], isArray: true))
+        #expect(try okJSON(["is": "array", "path": "a.b"]) == .init(paths: [["a", "b"]], isArray: true))
     }
 }
