@@ -9,6 +9,8 @@ public struct JSONReader {
     public struct Problem: Error, Hashable, Sendable {
         /// Bytes before the mistake.
         public var offset: Int
+        /// There are more values than were allowed.
+        public var hasTooManyValues = false
     }
 
     /// The one value of a text; nil when it is no JSON, is cut short, is too long, or nests too deeply.
@@ -33,6 +35,30 @@ public struct JSONReader {
         guard let value = reader.value(depth: 0) else { throw Problem(offset: reader.position) }
         reader.skipSpace()
         guard reader.position == bytes.count else { throw Problem(offset: reader.position) }
+        return value
+    }
+
+    /// Reads a text whose array at `path` may be long: its items are given one by one, so that only one is in memory.
+    ///
+    /// - Parameters:
+    ///   - path: names of members and indexes of arrays; empty = the text is that array.
+    ///   - valuesMax: of one item, and of all that is not an item, so that their memory is bounded. Each text, number, array and
+    ///     object is a value.
+    ///   - take: returns false to stop there, as at a mistake.
+    /// - Returns: the text without the items; the array is empty there.
+    public static func parse(
+        _ bytes: [UInt8], itemsAt path: [String], valuesMax: Int, bytesMax: Int, _ take: (JSONValue) -> Bool
+    ) throws(Problem) -> JSONValue {
+        guard bytes.count <= bytesMax else { throw Problem(offset: bytesMax) }
+        var reader = JSONReader(bytes: bytes, omitted: nil)
+        reader.valuesMax = valuesMax
+        reader.valuesLeft = valuesMax
+        reader.skipSpace()
+        let value = reader.value(depth: 0, toItemsAt: path[...], take)
+        reader.skipSpace()
+        guard let value, reader.position == bytes.count else {
+            throw Problem(offset: reader.position, hasTooManyValues: reader.valuesLeft < 0)
+        }
         return value
     }
 
@@ -61,6 +87,9 @@ public struct JSONReader {
     private let bytes: [UInt8]
     private let omitted: String?
     private var position = 0
+    private var valuesMax = Int.max
+    /// Below zero once there were too many.
+    private var valuesLeft = Int.max
 
     private init(bytes: [UInt8], omitted: String?) {
         self.bytes = bytes
@@ -87,7 +116,9 @@ public struct JSONReader {
     }
 
     private mutating func value(depth: Int) -> JSONValue? {
-        switch next {
+        valuesLeft -= 1
+        guard valuesLeft >= 0 else { return nil }
+        return switch next {
         case UInt8(ascii: "{"): object(depth: depth + 1)
         case UInt8(ascii: "["): array(depth: depth + 1)
         case UInt8(ascii: "\""): string().map(JSONValue.string)
@@ -96,6 +127,50 @@ public struct JSONReader {
         case UInt8(ascii: "n"): consume("null") ? .null : nil
         default: number()
         }
+    }
+
+    /// A value on the way to the array at `path`, or that array.
+    private mutating func value(
+        depth: Int, toItemsAt path: ArraySlice<String>, _ take: (JSONValue) -> Bool
+    ) -> JSONValue? {
+        guard depth < Self.depthMax else { return nil }
+        if next == UInt8(ascii: "["), path.isEmpty { return items(depth: depth + 1, take) }
+        guard let step = path.first, next == UInt8(ascii: "{") || next == UInt8(ascii: "[") else {
+            return value(depth: depth)
+        }
+        let isObject = next == UInt8(ascii: "{")
+        let end = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        position += 1
+        skipSpace()
+        var members: [JSONValue.Member] = []
+        if !consume(end) {
+            repeat {
+                skipSpace()
+                guard let name = isObject ? memberName() : String(members.count) else { return nil }
+                let value =
+                    name == step ? value(depth: depth + 1, toItemsAt: path.dropFirst(), take) : value(depth: depth + 1)
+                guard let value else { return nil }
+                members.append(.init(name, value))
+                skipSpace()
+            } while consume(UInt8(ascii: ","))
+            guard consume(end) else { return nil }
+        }
+        return isObject ? .object(members) : .array(members.map(\.value))
+    }
+
+    private mutating func items(depth: Int, _ take: (JSONValue) -> Bool) -> JSONValue? {
+        position += 1
+        skipSpace()
+        if consume(UInt8(ascii: "]")) { return .array([]) }
+        let left = valuesLeft
+        repeat {
+            skipSpace()
+            valuesLeft = valuesMax
+            guard let item = value(depth: depth), take(item) else { return nil }
+            skipSpace()
+        } while consume(UInt8(ascii: ","))
+        valuesLeft = left
+        return consume(UInt8(ascii: "]")) ? .array([]) : nil
     }
 
     private mutating func object(depth: Int) -> JSONValue? {

@@ -55,6 +55,34 @@ import Testing
         #expect(read("1e999999999") != nil)
     }
 
+    /// The items and the rest are those of the whole text.
+    @Test func givesItemsOneByOne() throws {
+        let texts: [(text: String, path: [String], rest: String?)] = [
+            (#"{"a":1,"l":[{"x":[1]},2,[]],"b":{"l":[3]}}"#, ["l"], #"{"a":1,"l":[],"b":{"l":[3]}}"#),
+            (#" [ 1 , "x" ] "#, [], "[]"), (#"[[0],{"l":[1,2]}]"#, ["1", "l"], #"[[0],{"l":[]}]"#),
+            (#"{"l":{"m":[7]}}"#, ["l", "m"], #"{"l":{"m":[]}}"#), (#"{"l":7}"#, ["l"], #"{"l":7}"#),
+            ("[]", ["l"], "[]"),
+            (#"{"l":[]}"#, ["l"], #"{"l":[]}"#), (#"{"l":[1,]}"#, ["l"], nil), (#"{"l":[1]"#, ["l"], nil),
+            ("[1]]", [], nil),
+        ]
+        for (text, path, rest) in texts {
+            var items: [JSONValue] = []
+            let found = try? JSONReader.parse(Array(text.utf8), itemsAt: path, valuesMax: 9, bytesMax: 100) { item in
+                items.append(item)
+                return true
+            }
+            #expect(found.map { String(decoding: $0.bytes, as: UTF8.self) } == rest, "\(text)")
+            if found != nil { #expect(items == read(text)?.value(at: path)?.items ?? [], "\(text)") }
+        }
+        let nested = String(repeating: "[", count: 33) + String(repeating: "]", count: 33)
+        let noItems: [(text: String, valuesMax: Int)] = [(nested, 99), ("[[1,2,3]]", 3), (#"[{"a":1,"b":2}]"#, 2)]
+        for (text, valuesMax) in noItems {
+            #expect(throws: JSONReader.Problem.self) {
+                try JSONReader.parse(Array(text.utf8), itemsAt: [], valuesMax: valuesMax, bytesMax: 100) { _ in true }
+            }
+        }
+    }
+
     @Test func findsItsWay() {
         let value = read(#"{"a":{"b":[10,{"c":"x"}]},"n":null,"a.b":1}"#)
         #expect(value?.value(at: ["a", "b", "1", "c"])?.text == "x")

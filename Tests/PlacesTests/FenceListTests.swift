@@ -111,6 +111,14 @@ import Tracking
         }
         #expect(try read(list(10_000)).count == 10_000)
         #expect(problems(list(10_001)) == ["found 10001 geofences, expected at most 10000"])
+        // Neither items without end nor one without end is kept in memory.
+        let empty = problems(venue(String(repeating: "0,", count: 100_000) + "0"))
+        #expect(empty.count == 21 && empty.last == "99981 more items have mistakes of their own")
+        let zeros = String(repeating: "0,", count: 50_000) + "0"
+        let tooMany = "found more than 50000 values in an item, or beside the items, expected fewer"
+        for text in [venue(#"{"id":"a","x":[\#(zeros)]}"#), #"{"x":[\#(zeros)],"geofences":[]}"#] {
+            #expect(problems(text) == [tooMany])
+        }
         let long = venue("") + String(repeating: " ", count: ListText.bytesMax)
         #expect(problems(long) == ["found more than 8 MiB, expected a shorter list"])
     }

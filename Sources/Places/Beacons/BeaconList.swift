@@ -4,9 +4,7 @@ import JSON
 package enum BeaconList {
     /// The regions of a server's reply.
     package static func read(_ reply: [UInt8], _ mapping: BeaconMapping) throws(ListProblems) -> [BeaconRegion] {
-        let regions = try mapping.read(try ListText.document(reply))
-        try ListText.checkCount(regions)
-        return regions
+        try mapping.read(reply)
     }
 }
 

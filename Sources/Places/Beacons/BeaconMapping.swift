@@ -26,9 +26,10 @@ package struct BeaconMapping: Hashable, Sendable {
         return mapping
     }()
 
-    func read(_ document: JSONValue) throws(ListProblems) -> [BeaconRegion] {
-        let items = try ListText.items(of: document, at: list, "beacon regions")
-        return try ListText.collect(items, named: list.joined(separator: "."), mayRepeat: true, region)
+    func read(_ reply: [UInt8]) throws(ListProblems) -> [BeaconRegion] {
+        var regions = ItemCollector(named: list.joined(separator: "."), mayRepeat: true, region)
+        try ListText.checkItems(of: ListText.read(reply, at: list, into: &regions), at: list, "beacon regions")
+        return try regions.items()
     }
 
     private func region(of item: JSONValue) throws(ListText.Mistake) -> BeaconRegion {

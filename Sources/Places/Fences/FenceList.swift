@@ -14,13 +14,11 @@ package enum FenceList {
     ///
     /// - Parameter source: name of the list in the configuration.
     package static func read(_ reply: [UInt8], _ form: Form, source: String) throws(ListProblems) -> [Geofence] {
-        let document = try ListText.document(reply)
         var fences =
             switch form {
-            case .geoJSON: try GeoJSONFences.read(document, except: [])
-            case .mapping(let mapping): try mapping.read(document)
+            case .geoJSON: try GeoJSONFences.read(reply)
+            case .mapping(let mapping): try mapping.read(reply)
             }
-        try ListText.checkCount(fences)
         for index in fences.indices { fences[index].belong(to: source) }
         return fences
     }

@@ -43,9 +43,10 @@ package struct FenceMapping: Hashable, Sendable {
         return mapping
     }()
 
-    func read(_ document: JSONValue) throws(ListProblems) -> [Geofence] {
-        let items = try ListText.items(of: document, at: list, "fences")
-        return try ListText.collect(items, named: list.joined(separator: "."), fence)
+    func read(_ reply: [UInt8]) throws(ListProblems) -> [Geofence] {
+        var fences = ItemCollector(named: list.joined(separator: "."), fence)
+        try ListText.checkItems(of: ListText.read(reply, at: list, into: &fences), at: list, "fences")
+        return try fences.items()
     }
 
     private func fence(of item: JSONValue) throws(ListText.Mistake) -> Geofence {

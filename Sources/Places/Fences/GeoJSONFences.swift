@@ -11,6 +11,19 @@ package enum GeoJSONFences {
     package static func read(
         _ collection: JSONValue, except ids: Set<String>
     ) throws(ListProblems) -> [Geofence] {
+        var fences = ItemCollector(named: "features", except: ids, itemsMax: .max, id: id, fence)
+        for feature in try features(of: collection) { fences.take(feature) }
+        return try fences.items()
+    }
+
+    /// The fences of a server's reply.
+    static func read(_ reply: [UInt8]) throws(ListProblems) -> [Geofence] {
+        var fences = ItemCollector(named: "features", id: id, fence)
+        _ = try features(of: ListText.read(reply, at: ["features"], into: &fences))
+        return try fences.items()
+    }
+
+    private static func features(of collection: JSONValue) throws(ListProblems) -> [JSONValue] {
         guard let type = collection["type"]?.string, let features = collection["features"]?.items else {
             throw ListProblems(
                 lines: ["found other JSON, expected a GeoJSON FeatureCollection: an object with type and features"])
@@ -18,7 +31,7 @@ package enum GeoJSONFences {
         guard type == "FeatureCollection" else {
             throw ListProblems(lines: ["found a GeoJSON \(type.cut(toBytes: 60)), expected a FeatureCollection"])
         }
-        return try ListText.collect(features, named: "features", except: ids, id: id, fence)
+        return features
     }
 
     /// RFC 7946 allows numbers as ids. One among the properties counts where the feature has none of its own.

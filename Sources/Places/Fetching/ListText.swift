@@ -4,72 +4,46 @@ import Positioning
 /// A text that lists something, read whole or not at all.
 package enum ListText {
     package static let bytesMax = 8 << 20
-    /// Mistakes that are reported one by one.
-    static let problemsMax = 20
+    /// Of one item, and of all that is not an item: a polygon of 1000 corners has some 3000.
+    private static let valuesMax = 50_000
 
+    /// Reads the items of a text one by one.
+    ///
+    /// - Parameter path: from the document to the array of items; empty = the document is that array.
+    /// - Returns: the document without the items.
     /// - Throws: `ListProblems` when it is too long, or no JSON that all readers understand alike.
-    static func document(_ text: [UInt8]) throws(ListProblems) -> JSONValue {
+    static func read<Item: ListedItem>(
+        _ text: [UInt8], at path: [String], into list: inout ItemCollector<Item>
+    ) throws(ListProblems) -> JSONValue {
         guard text.count <= bytesMax else {
             throw ListProblems(lines: ["found more than 8 MiB, expected a shorter list"])
         }
-        let document: JSONValue
-        do throws(JSONReader.Problem) { document = try JSONReader.parse(text, bytesMax: bytesMax) } catch {
-            throw ListProblems(lines: ["found no valid JSON at byte \(error.offset), expected JSON"])
-        }
         // Readers differ in which of the two counts.
-        if document.repeatsAName { throw ListProblems(lines: ["found two members of one name, expected each once"]) }
-        return document
+        let repeated = ListProblems(lines: ["found two members of one name, expected each once"])
+        var isRepeated = false
+        let rest: JSONValue
+        do throws(JSONReader.Problem) {
+            rest = try JSONReader.parse(text, itemsAt: path, valuesMax: valuesMax, bytesMax: bytesMax) { item in
+                isRepeated = item.repeatsAName
+                if !isRepeated { list.take(item) }
+                return !isRepeated
+            }
+        } catch {
+            if isRepeated { throw repeated }
+            let words =
+                error.hasTooManyValues
+                ? "more than \(valuesMax) values in an item, or beside the items, expected fewer"
+                : "no valid JSON at byte \(error.offset), expected JSON"
+            throw ListProblems(lines: ["found \(words)"])
+        }
+        if rest.repeatsAName { throw repeated }
+        return rest
     }
 
-    /// - Parameters:
-    ///   - path: from the document to the array of items; empty = the document is that array.
-    static func items(of document: JSONValue, at path: [String], _ nouns: String) throws(ListProblems) -> [JSONValue] {
-        if let items = (path.isEmpty ? document : document.value(at: path))?.items { return items }
+    static func checkItems(of rest: JSONValue, at path: [String], _ nouns: String) throws(ListProblems) {
+        if (path.isEmpty ? rest : rest.value(at: path))?.items != nil { return }
         let place = path.isEmpty ? "the reply" : path.joined(separator: ".")
         throw ListProblems(lines: ["\(place): found no array, expected one of \(nouns)"])
-    }
-
-    /// - Parameters:
-    ///   - list: the path of the items.
-    ///   - ids: in use.
-    ///   - mayRepeat: whether an item may be listed again exactly as it is, which adds nothing.
-    ///   - id: of an item that may be mistaken otherwise.
-    static func collect<Item: ListedItem>(
-        _ items: [JSONValue], named list: String, except ids: Set<String> = [], mayRepeat: Bool = false,
-        id: (JSONValue) -> String? = { _ in nil }, _ read: (JSONValue) throws(Mistake) -> Item
-    ) throws(ListProblems) -> [Item] {
-        var known: [String: Item?] = Dictionary(uniqueKeysWithValues: ids.map { ($0, nil) })
-        var found: [Item] = []
-        var problems: [String] = []
-        for (index, value) in items.enumerated() {
-            let path = "\(list)[\(index)]"
-            do throws(Mistake) {
-                let item = try read(value)
-                guard let earlier = known.updateValue(item, forKey: item.id) else {
-                    found.append(item)
-                    continue
-                }
-                if mayRepeat, earlier == item { continue }
-                problems.append(
-                    "\(path): found the id \(item.id.quoted) again, expected an id that no other \(Item.noun) has")
-            } catch {
-                let member = error.member.map { ".\($0)" } ?? ""
-                let id = id(value).map { " (id \($0.quoted.shortened))" } ?? ""
-                problems.append("\(path)\(member)\(id): found \(error.found), expected \(error.expected)")
-            }
-        }
-        if problems.count > problemsMax {
-            let more = problems.count - problemsMax
-            problems = problems.prefix(problemsMax) + ["\(more) more items have mistakes of their own"]
-        }
-        guard problems.isEmpty else { throw ListProblems(lines: problems) }
-        return found
-    }
-
-    static func checkCount<Item: ListedItem>(_ items: [Item]) throws(ListProblems) {
-        guard items.count > Item.inForceMax else { return }
-        throw ListProblems(
-            lines: ["found \(InWords.count(items.count, Item.noun)), expected at most \(Item.inForceMax)"])
     }
 
     /// The same limits as in the configuration: both go over the wire with each crossing.

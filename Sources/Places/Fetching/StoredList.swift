@@ -31,8 +31,13 @@ package struct StoredList: Hashable, Sendable {
             .init("last_modified", version.modified.map { .string($0) } ?? .null),
             .init("received_ms", receivedMs.map { .int($0) } ?? .null),
         ]
-        let body = JSONValue.object(head).bytes + [UInt8(ascii: "\n")] + reply
-        return Array("\(Self.title)\(Self.sum(body))\n".utf8) + body
+        // The reply may be long: it is copied once.
+        let line = JSONValue.object(head).bytes + [UInt8(ascii: "\n")]
+        var bytes = Array("\(Self.title)\(Self.sum([line, reply].joined()))\n".utf8)
+        bytes.reserveCapacity(bytes.count + line.count + reply.count)
+        bytes += line
+        bytes += reply
+        return bytes
     }
 
     /// nil when the bytes are damaged, or of another format.
