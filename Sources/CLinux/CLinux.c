@@ -8,12 +8,13 @@
 #include <linux/rtnetlink.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,9 +28,17 @@
 
 int waypost_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-int waypost_open_path(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+int waypost_open_path(int folder, const char *path, bool follows) {
+    return openat(folder, path, O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+}
 
-int waypost_open_unnamed(const char *folder) { return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+int waypost_open_unnamed(int folder) { return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+
+int waypost_rename_new(int folder, const char *old_name, const char *new_name) {
+    return renameat2(folder, old_name, folder, new_name, RENAME_NOREPLACE);
+}
+
+void waypost_hide_memory(void) { (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 int waypost_chgrp(int fd, gid_t group) { return fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH); }
 

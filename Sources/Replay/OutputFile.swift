@@ -8,36 +8,57 @@ import Positioning
 /// The content comes together in a file without a name, which takes the name with ``commit()``. Without that, what was there
 /// before stays as it was, and nothing is left behind, however the process ends. A new file has mode 0600, since it contains
 /// positions.
+///
+/// A link is followed only if it and its folder are out of the reach of other users: a command that root runs must not
+/// write where one of them points it to. The folder is opened once, and all names are looked up in it.
 public final class OutputFile {
     /// Where to write; valid as long as this object.
     public let descriptor: Int32
-    /// The file that is to appear; nil where it is written in place.
-    private var target: String?
-    /// The name of the content where a file system knows no files without a name; nil = it has none yet.
-    private var temporary: String?
+    /// Where the file is to appear; nil where it is written in place.
+    private var target: Target?
 
-    private static let linksMax = 40
+    private struct Target {
+        var path: String
+        var place: PathWalk
+        var name: String
+        /// Nothing had the name when the command began: what has it at the end is not overwritten.
+        var isNew: Bool
+        /// The name of the content where a file system knows no files without a name; nil = it has none yet.
+        var draft: String?
+    }
+
     private static let namesMax = 100
 
-    /// - Parameter path: nil and `-` are standard output. A device or a pipe is written in place.
-    /// - Throws: `SystemError` when the file cannot be made.
-    public init(path: String?) throws(SystemError) {
+    /// - Parameters:
+    ///   - path: nil and `-` are standard output. A device or a pipe is written in place, and so is an open file that is named by its
+    ///     descriptor (`/dev/stdout`), at its end.
+    ///   - replaces: an existing file is replaced; else it is an error.
+    /// - Throws: `SystemError` when the file cannot be made, EPERM where a link or pipe is not to be trusted.
+    public init(path: String?, replaces: Bool = true) throws(SystemError) {
         guard let path, path != "-" else {
             descriptor = STDOUT_FILENO
             return
         }
-        var info = stat()
-        if stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
-            descriptor = open(path, O_WRONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw SystemError("write \(path)") }
+        let place = try PathWalk(path, to: "create") { (part) throws(SystemError) in
+            guard !part.isLinkOfOthers else {
+                throw SystemError(
+                    "create \(path): \(part.path) is a link that another user can set; name the file itself",
+                    code: EPERM)
+            }
+        }
+        if place.status != nil, !replaces { throw SystemError("create \(path)", code: EEXIST) }
+        if let status = place.status, status.st_mode & S_IFMT != S_IFREG || place.name == nil {
+            descriptor = try Self.inPlace(place, status, path)
             return
         }
-        let target = Self.resolved(path)
-        var file = waypost_open_unnamed(target.parentDirectory)
+        guard let name = place.name else { throw SystemError("create \(path)", code: EISDIR) }
+        var target = Target(path: path, place: place, name: name, isNew: place.status == nil)
+        var file = waypost_open_unnamed(place.folder)
         if file < 0, errno == EOPNOTSUPP || errno == EISDIR {
-            var name = Array("\(target).XXXXXX".utf8CString)
-            file = mkstemp(&name)
-            if file >= 0 { temporary = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self) }
+            target.draft = try Self.draft(of: target) { name in
+                file = openat(place.folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                return file >= 0
+            }
         }
         descriptor = file
         guard file >= 0 else { throw SystemError("create \(path)") }
@@ -45,47 +66,68 @@ public final class OutputFile {
     }
 
     /// The content is complete: gives the file its name. Nothing where it is written in place.
-    /// - Throws: `SystemError` when it cannot be brought to the disk, or renamed; then nothing has changed.
+    /// - Throws: `SystemError` when it cannot be brought to the disk, or named, EEXIST where a file of that name has come meanwhile;
+    ///   then nothing has changed.
     public func commit() throws(SystemError) {
         guard let target else { return }
-        guard fsync(descriptor) == 0 else { throw SystemError("write \(target)") }
-        // A link does not replace a file, a new name does.
-        if temporary == nil { temporary = try link(beside: target) }
-        guard let temporary, rename(temporary, target) == 0 else { throw SystemError("write \(target)") }
-        (self.target, self.temporary) = (nil, nil)
+        guard fsync(descriptor) == 0 else { throw SystemError("write \(target.path)") }
+        if target.isNew { try appear(target) } else { try replace(target) }
+        self.target = nil
     }
 
     deinit {
-        if let temporary { unlink(temporary) }
+        if let target, let draft = target.draft { unlinkat(target.place.folder, draft, 0) }
         if descriptor != STDOUT_FILENO { close(descriptor) }
     }
 
-    /// - Returns: a name that no other file had.
-    private func link(beside target: String) throws(SystemError) -> String {
-        for number in 0..<Self.namesMax {
-            let name = "\(target).\(getpid())-\(number)"
-            if linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 { return name }
-            guard errno == EEXIST else { break }
+    private func appear(_ target: Target) throws(SystemError) {
+        let folder = target.place.folder
+        if let draft = target.draft {
+            if waypost_rename_new(folder, draft, target.name) == 0 { return }
+            guard errno == EINVAL || errno == ENOSYS, linkat(folder, draft, folder, target.name, 0) == 0 else {
+                throw SystemError("create \(target.path)")
+            }
+            unlinkat(folder, draft, 0)
+        } else if link(as: target.name, in: folder) != 0 {
+            throw SystemError("create \(target.path)")
         }
-        throw SystemError("write \(target)")
     }
 
-    /// What links lead to, whether it is there or not: that is replaced, not the link.
-    private static func resolved(_ path: String) -> String {
-        var path = path
-        for _ in 0..<linksMax {
-            if let resolved = realpath(path, nil) {
-                defer { free(resolved) }
-                return String(cString: resolved)
-            }
-            var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-            let count = bytes.withUnsafeMutableBytes { buffer in
-                buffer.baseAddress.map { readlink(path, $0, buffer.count) } ?? -1
-            }
-            guard count > 0 else { break }
-            let next = String(decoding: bytes[..<count], as: UTF8.self)
-            path = next.hasPrefix("/") ? next : "\(path.parentDirectory)/\(next)"
+    /// A link does not replace a file, a new name does.
+    private func replace(_ target: Target) throws(SystemError) {
+        let folder = target.place.folder
+        if target.draft == nil {
+            self.target?.draft = try Self.draft(of: target) { link(as: $0, in: folder) == 0 }
         }
-        return path
+        guard let draft = self.target?.draft, renameat(folder, draft, folder, target.name) == 0 else {
+            throw SystemError("write \(target.path)")
+        }
+    }
+
+    private func link(as name: String, in folder: Int32) -> Int32 {
+        linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", folder, name, AT_SYMLINK_FOLLOW)
+    }
+
+    /// - Parameter make: makes a file of a name that no other file has; false and errno where it cannot.
+    /// - Returns: the name.
+    private static func draft(of target: Target, _ make: (String) -> Bool) throws(SystemError) -> String {
+        for _ in 0..<namesMax {
+            let name = "\(target.name).\(String(UInt32.random(in: .min ... .max), radix: 36))"
+            if make(name) { return name }
+            guard errno == EEXIST else { break }
+        }
+        throw SystemError("create \(target.path)")
+    }
+
+    private static func inPlace(_ place: PathWalk, _ status: stat, _ path: String) throws(SystemError) -> Int32 {
+        let kind = status.st_mode & S_IFMT
+        guard kind != S_IFDIR else { throw SystemError("write \(path)", code: EISDIR) }
+        // Whoever made the pipe reads what is written to it.
+        if kind == S_IFIFO, place.name != nil, status.st_uid != 0, status.st_uid != geteuid() {
+            throw SystemError("write \(path), a pipe of another user", code: EPERM)
+        }
+        let file = open(place.pathOfFile, O_WRONLY | O_CLOEXEC | O_NOCTTY | (kind == S_IFREG ? O_APPEND : 0))
+        guard file >= 0 else { throw SystemError("write \(path)") }
+        return file
     }
 }

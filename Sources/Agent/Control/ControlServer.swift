@@ -97,7 +97,7 @@ final class ControlServer {
             guard Glibc.bind(listener, address, length) == 0 else { throw SystemError("bind \(path)") }
         }
         guard let group else { return }
-        let file = waypost_open_path(path)
+        let file = waypost_open_path(AT_FDCWD, path, false)
         guard file >= 0 else { throw SystemError("open \(path)") }
         defer { Glibc.close(file) }
         var status = stat()

@@ -2,6 +2,7 @@
 #define WAYPOST_CLINUX_H
 
 // System calls that the Glibc module of Swift does not import, under their own names with a prefix.
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/types.h>
@@ -21,11 +22,16 @@ int waypost_signalfd_read(int fd);
 int waypost_accept(int fd);
 /// Effective user id of the peer of a Unix stream socket, or -1.
 int64_t waypost_peer_uid(int fd);
-/// open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC): what stands under this name itself, a link as a link.
-int waypost_open_path(const char *path);
-/// open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600): a file without a name; -1 and errno on failure, EOPNOTSUPP where the file
-/// system knows none, EISDIR where the kernel does not.
-int waypost_open_unnamed(const char *folder);
+/// openat(folder, path, O_PATH | O_CLOEXEC), with O_NOFOLLOW unless links are followed: a link is then opened as a link.
+/// Opening a path acts on nothing: no device notices it, and no pipe waits.
+int waypost_open_path(int folder, const char *path, bool follows);
+/// openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600): a file without a name; -1 and errno on failure, EOPNOTSUPP where the
+/// file system knows none, EISDIR where the kernel does not.
+int waypost_open_unnamed(int folder);
+/// renameat2(folder, old, folder, new, RENAME_NOREPLACE): 0, or -1 and errno; EINVAL where the file system does not know it.
+int waypost_rename_new(int folder, const char *old_name, const char *new_name);
+/// prctl(PR_SET_DUMPABLE, 0): no core dump of this process, and no other process of its user may read its memory.
+void waypost_hide_memory(void);
 /// Changes the group of what such a descriptor means: 0, or -1 and errno.
 int waypost_chgrp(int fd, gid_t group);
 /// CLOCK_BOOTTIME in nanoseconds.

@@ -112,12 +112,13 @@ struct ReplayCommand: ParsableCommand {
 /// - Parameters:
 ///   - path: nil = standard output.
 ///   - inputs: files that are read, none of which may be written.
-func outputFile(_ path: String?, insteadOf inputs: [String] = []) throws -> OutputFile {
+///   - replaces: an existing file is replaced; else it is an error.
+func outputFile(_ path: String?, insteadOf inputs: [String] = [], replaces: Bool = true) throws -> OutputFile {
     if let path, let input = inputs.first(where: { isSameFile($0, path) }) {
         let problem = input == path ? "is read" : "is the same file as \(input)"
         throw fail("\(path) \(problem): name another one", exitCode: 64)  // EX_USAGE
     }
-    do throws(SystemError) { return try OutputFile(path: path) } catch {
+    do throws(SystemError) { return try OutputFile(path: path, replaces: replaces) } catch {
         throw fail(error, exitCode: 73)  // EX_CANTCREAT
     }
 }

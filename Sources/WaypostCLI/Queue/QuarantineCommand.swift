@@ -2,7 +2,6 @@ import Agent
 import ArgumentParser
 import ControlProtocol
 import EventLoop
-import Glibc
 import Positioning
 import Replay
 
@@ -82,7 +81,10 @@ struct QuarantineCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "export", abstract: "Export complete rows as JSON Lines.",
             discussion:
-                "The file is created whole or not at all, with mode 0600, since it contains positions; an existing file is not overwritten."
+                """
+                The file appears whole or not at all, with mode 0600, since it contains positions. An existing file is not \
+                overwritten, and neither is one that another program makes meanwhile.
+                """
         )
 
         @Argument(help: "The file to write; the default is standard output.", completion: .file())
@@ -94,10 +96,7 @@ struct QuarantineCommand: ParsableCommand {
         @OptionGroup var source: Source
 
         func run() throws {
-            if let file, file != "-", access(file, F_OK) == 0 {
-                throw fail(SystemError("create \(file)", code: EEXIST), exitCode: 73)  // EX_CANTCREAT
-            }
-            let output = try outputFile(file)
+            let output = try outputFile(file, replaces: false)
             try source.report { report in
                 try report.export(only: Set(id)) { line in
                     // Words of a server may be meant for the terminal; that JSON may escape them changes nothing for programs.
