@@ -62,7 +62,7 @@ let daemon: [Target] = [
         [
             "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Remote", "Sensors", "Outbox",
             "Uplink",
-            "CTOML", logging,
+            "CLinux", "CTOML", logging,
         ],
         embedded: ["Profiles"], isRare: true),
     module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),

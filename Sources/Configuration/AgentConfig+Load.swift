@@ -77,32 +77,26 @@ extension AgentConfig {
     }
 
     private static func contents(of path: String) -> Result<[UInt8], Unreadable> {
-        // Without O_NONBLOCK a FIFO would wait for a writer for ever.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            let code = errno
-            let hint =
-                switch code {
-                case ENOENT: "found no such file, expected the configuration (name another one with --config)"
-                case EACCES: "may not be read by this user (see its owner and mode)"
-                default: "cannot be opened: \(errorText(code))"
-                }
-            return .failure(Unreadable(path, hint, isForbidden: code == EACCES))
+        do throws(RegularFile.Failure) {
+            let file = try RegularFile(path)
+            guard file.status.st_size <= bytesMax, let bytes = readAll(file.descriptor, bytesMax: bytesMax) else {
+                return .failure(Unreadable(path, "found more than 1 MiB, expected a configuration"))
+            }
+            return .success(bytes)
+        } catch {
+            switch error {
+            case .notRegular(S_IFDIR): return .failure(Unreadable(path, "found a directory, expected a file"))
+            case .notRegular: return .failure(Unreadable(path, "found a device or pipe, expected a file"))
+            case .system(let code):
+                let hint =
+                    switch code {
+                    case ENOENT: "found no such file, expected the configuration (name another one with --config)"
+                    case EACCES: "may not be read by this user (see its owner and mode)"
+                    default: "cannot be opened: \(errorText(code))"
+                    }
+                return .failure(Unreadable(path, hint, isForbidden: code == EACCES))
+            }
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            return .failure(Unreadable(path, "cannot be read: \(errorText(errno))"))
-        }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: break
-        case S_IFDIR: return .failure(Unreadable(path, "found a directory, expected a file"))
-        default: return .failure(Unreadable(path, "found a device or pipe, expected a file"))
-        }
-        guard status.st_size <= bytesMax, let bytes = readAll(descriptor, bytesMax: bytesMax) else {
-            return .failure(Unreadable(path, "found more than 1 MiB, expected a configuration"))
-        }
-        return .success(bytes)
     }
 
     private static let bytesMax = 1 << 20

@@ -57,7 +57,7 @@ public struct LastGoodConfiguration: Sendable {
 
     /// - Parameter refused: what is wrong with the configuration that it stands in for.
     /// - Throws: these, and why there is nothing to stand in; nothing is added where nothing was ever kept.
-    func load(
+    package func load(
         for refused: ConfigurationProblems, environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         func unusable(_ reason: String, isForbidden: Bool = false) -> ConfigurationProblems {
@@ -95,18 +95,24 @@ public struct LastGoodConfiguration: Sendable {
     }
 
     private func contents() -> Result<[UInt8], Unusable> {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            let code = errno
-            if code == ENOENT || code == ENOTDIR { return .failure(Unusable(reason: nil)) }
-            return .failure(Unusable(reason: "cannot be opened: \(errorText(code))", isForbidden: code == EACCES))
+        do throws(RegularFile.Failure) {
+            let file = try RegularFile(path, followsLinks: false)
+            // What it names is read, and its commands are run, with the rights of this process.
+            guard file.status.st_uid == 0 || file.status.st_uid == geteuid() else {
+                return .failure(Unusable(reason: "belongs to another user", isForbidden: true))
+            }
+            guard let bytes = readAll(file.descriptor, bytesMax: Self.bytesMax + 1024) else {
+                return .failure(Unusable(reason: "cannot be read"))
+            }
+            return .success(bytes)
+        } catch {
+            switch error {
+            case .notRegular: return .failure(Unusable(reason: "cannot be read"))
+            case .system(ENOENT), .system(ENOTDIR): return .failure(Unusable(reason: nil))
+            case .system(let code):
+                return .failure(Unusable(reason: "cannot be opened: \(errorText(code))", isForbidden: code == EACCES))
+            }
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            let bytes = readAll(descriptor, bytesMax: Self.bytesMax + 1024)
-        else { return .failure(Unusable(reason: "cannot be read")) }
-        return .success(bytes)
     }
 
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> String {

@@ -37,6 +37,27 @@ import Testing
         #expect(report() == ["waypost.toml: found a device or pipe, expected a file"])
     }
 
+    /// A device may act when it is opened: a line drops its modem signals, a watchdog begins to count.
+    @Test func nothingButARegularFileIsOpened() throws {
+        // Opening its other end fails before that is unlocked.
+        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var number: UInt32 = 0
+        let tiocgptn: UInt = 0x8004_5430
+        try #require(terminal >= 0 && ioctl(terminal, tiocgptn, &number) == 0)
+        defer { close(terminal) }
+        let line = "/dev/pts/\(number)"
+        let failures: [Secret.Reference] = [.file(line), .file(directory.path)]
+        for reference in failures {
+            guard case .failure(let mistake) = Secret.value(of: reference, testEnvironment()) else {
+                Issue.record("\(reference) was read")
+                continue
+            }
+            #expect(mistake.found?.contains("not a regular file") == true)
+        }
+        #expect(symlink(line, path) == 0)
+        #expect(report() == ["waypost.toml: found a device or pipe, expected a file"])
+    }
+
     @Test func hugeFileIsRefused() throws {
         try directory.write("waypost.toml", String(repeating: "#", count: 1 << 20) + "#")
         #expect(report() == ["waypost.toml: found more than 1 MiB, expected a configuration"])

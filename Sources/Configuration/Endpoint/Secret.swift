@@ -62,8 +62,11 @@ package struct Secret: Equatable {
         }
         // systemd shows a credential as 0440 with an ACL: its mode means nothing.
         let isFile = if case .file = reference { true } else { false }
-        if environment.isForeign, access(path, R_OK) != 0, errno == EACCES { return .success(nil) }
-        return contents(path, reference.words, isPrivate: isPrivate && isFile, bytesMax).map { $0 }
+        switch contents(path, isPrivate: isPrivate && isFile, bytesMax) {
+        case .success(let bytes): return .success(bytes)
+        case .failure(.system(EACCES)) where environment.isForeign: return .success(nil)
+        case .failure(let reason): return .failure(reason.mistake(reference.words))
+        }
     }
 
     /// nil for what is in no file, and for credentials outside of the unit.
@@ -77,32 +80,46 @@ package struct Secret: Equatable {
 
     /// nil when it cannot be read or is no file of reasonable size.
     package static func bytes(ofFile path: String) -> [UInt8]? {
-        try? contents(path, path, isPrivate: false, 4 << 20).get()
+        try? contents(path, isPrivate: false, 4 << 20).get()
     }
 
-    private static func contents(
-        _ path: String, _ name: String, isPrivate: Bool, _ bytesMax: Int
-    ) -> Result<[UInt8], Mistake> {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            return .failure(Mistake(found: "\(name): \(errorText(errno))", expected: "a file that can be read"))
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return .failure(Mistake(found: "\(name), which is not a regular file", expected: "a file that can be read"))
-        }
-        if isPrivate, status.st_mode & 0o077 != 0 {
-            return .failure(
+    private enum Unusable: Error {
+        case system(Int32)
+        case notRegular
+        case readable(mode_t)
+        case tooLong(Int)
+
+        /// - Parameter name: of the file, as the configuration has it.
+        func mistake(_ name: String) -> Mistake {
+            switch self {
+            case .system(let code):
+                Mistake(found: "\(name): \(errorText(code))", expected: "a file that can be read")
+            case .notRegular:
+                Mistake(found: "\(name), which is not a regular file", expected: "a file that can be read")
+            case .readable(let mode):
                 Mistake(
-                    found: "\(name) with mode \(octal(status.st_mode & 0o777))",
-                    expected: "a file that only its owner can read (chmod 600)"))
+                    found: "\(name) with mode \(octal(mode & 0o777))",
+                    expected: "a file that only its owner can read (chmod 600)")
+            case .tooLong(let bytesMax):
+                Mistake(found: "\(name), which cannot be read", expected: "a file of at most \(bytesMax / 1024) KiB")
+            }
         }
-        guard let bytes = readAll(descriptor, bytesMax: bytesMax) else {
-            return .failure(
-                Mistake(found: "\(name), which cannot be read", expected: "a file of at most \(bytesMax / 1024) KiB"))
+    }
+
+    private static func contents(_ path: String, isPrivate: Bool, _ bytesMax: Int) -> Result<[UInt8], Unusable> {
+        do throws(RegularFile.Failure) {
+            let file = try RegularFile(path)
+            if isPrivate, file.status.st_mode & 0o077 != 0 { return .failure(.readable(file.status.st_mode)) }
+            guard let bytes = readAll(file.descriptor, bytesMax: bytesMax) else {
+                return .failure(.tooLong(bytesMax))
+            }
+            return .success(bytes)
+        } catch {
+            switch error {
+            case .system(let code): return .failure(.system(code))
+            case .notRegular: return .failure(.notRegular)
+            }
         }
-        return .success(bytes)
     }
 
     private static func checked(_ bytes: [UInt8], _ name: String) -> Result<String, Mistake> {

@@ -21,14 +21,19 @@ package struct RemoteFile: Sendable {
 
     /// - Parameter now: boot clock, on which budgets and the trial go on.
     package func contents(at now: EventTime) -> Contents {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            let code = errno
-            return code == ENOENT || code == ENOTDIR ? .none : .unusable("cannot be opened: \(errorText(code))")
-        }
-        defer { close(descriptor) }
-        guard let bytes = readAll(descriptor, bytesMax: RemoteMemory.bytesMax) else {
-            return .unusable("cannot be read")
+        let bytes: [UInt8]
+        do throws(RegularFile.Failure) {
+            let file = try RegularFile(path, followsLinks: false)
+            guard let all = readAll(file.descriptor, bytesMax: RemoteMemory.bytesMax) else {
+                return .unusable("cannot be read")
+            }
+            bytes = all
+        } catch {
+            switch error {
+            case .system(ENOENT), .system(ENOTDIR): return .none
+            case .system(let code): return .unusable("cannot be opened: \(errorText(code))")
+            case .notRegular: return .unusable("is not a regular file")
+            }
         }
         guard let memory = RemoteMemory(bytes, at: now) else { return .unusable("is damaged, or of another version") }
         return .memory(memory)

@@ -55,17 +55,18 @@ private enum GeofenceFile {
 
     static func contents(of path: String) -> Result<[UInt8], Unreadable> {
         func failure(_ words: String) -> Result<[UInt8], Unreadable> { .failure(Unreadable(description: words)) }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return failure("found \(errorText(errno)), expected a file that can be read") }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return failure("found no regular file, expected GeoJSON")
+        do throws(RegularFile.Failure) {
+            let file = try RegularFile(path)
+            guard file.status.st_size <= ListText.bytesMax,
+                let bytes = readAll(file.descriptor, bytesMax: ListText.bytesMax)
+            else { return failure("found more than 8 MiB, expected a shorter list") }
+            return .success(bytes)
+        } catch {
+            switch error {
+            case .notRegular: return failure("found no regular file, expected GeoJSON")
+            case .system(let code): return failure("found \(errorText(code)), expected a file that can be read")
+            }
         }
-        guard status.st_size <= ListText.bytesMax,
-            let bytes = readAll(descriptor, bytesMax: ListText.bytesMax)
-        else { return failure("found more than 8 MiB, expected a shorter list") }
-        return .success(bytes)
     }
 
     /// - Parameter ids: ids in use.
