@@ -42,7 +42,16 @@ package final class ControlSession {
         var limit = timeval(tv_sec: connectSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let (path, descriptor) = (self.path, self.descriptor)
-        try withUnixAddress(path) { (address, length) throws(SystemError) in
+        // Root gives its orders to no daemon that another user has put in place of this one by a link.
+        let place =
+            geteuid() == 0
+            ? try PathWalk(path, to: "connect") { (part) throws(SystemError) in
+                guard !part.isLinkOfOthers else {
+                    throw SystemError("connect \(path): \(part.path) is a link that another user can set", code: EPERM)
+                }
+            } : nil
+        let name = place.flatMap { $0.status == nil ? nil : $0.pathOfFile } ?? path
+        try withUnixAddress(name) { (address, length) throws(SystemError) in
             while Glibc.connect(descriptor, address, length) != 0 {
                 guard errno == EINTR else { throw SystemError("connect \(path)") }
             }

@@ -16,14 +16,15 @@ struct DaemonOptions: ParsableArguments {
     /// The socket to ask at, and what is wrong with the configuration that names it. With a mistake in that, the daemon runs
     /// on what it read before: the socket is that of the last good one as far as this user may read it, else the one in the
     /// file all the same.
-    func place() -> (socket: String, problems: [ConfigurationProblem]) {
-        if let socket { return (socket, []) }
+    func place() -> (socket: NamedPath, problems: [ConfigurationProblem]) {
+        if let socket { return (NamedPath(path: socket), []) }
         do throws(ConfigurationProblems) {
-            let loaded = try ConfigurationFile.ofDaemon(config)
-            return (loaded.config.control.socket, loaded.refused?.byWeight ?? [])
+            let (loaded, author) = try ConfigurationFile.ofDaemon(config)
+            return (NamedPath(path: loaded.config.control.socket, author: author), loaded.refused?.byWeight ?? [])
         } catch {
             let environment = ConfigurationFile.environmentOfDaemon
-            return (AgentConfig.ControlConfig.socket(in: config, environment: environment), error.byWeight)
+            let socket = AgentConfig.ControlConfig.socket(in: config, environment: environment)
+            return (NamedPath(path: socket), error.byWeight)
         }
     }
 
@@ -38,12 +39,13 @@ struct DaemonOptions: ParsableArguments {
     }
 
     func ask(
-        _ request: some ControlRequest, at place: (socket: String, problems: [ConfigurationProblem]),
+        _ request: some ControlRequest, at place: (socket: NamedPath, problems: [ConfigurationProblem]),
         timeoutSeconds: Int = 5
     ) throws -> [UInt8] {
-        do throws(SystemError) {
-            return try ControlClient(path: place.socket, timeoutSeconds: timeoutSeconds).ask(ControlFrame.line(request))
-        } catch {
+        let client = ControlClient(path: place.socket.path, timeoutSeconds: timeoutSeconds)
+        do {
+            return try FileOwner.acting(as: place.socket.author) { try client.ask(ControlFrame.line(request)) }
+        } catch let error as SystemError {
             for problem in place.problems { printError("\(problem)") }
             printError("waypost: no daemon answers: \(error)")
             throw ExitCode(2)
@@ -53,11 +55,11 @@ struct DaemonOptions: ParsableArguments {
     /// Sends a request that concerns the queue: to the daemon, or without one to the queue itself.
     /// - Throws: `ExitCode`, after what is wrong and what to do was printed.
     func order<Request: ControlRequest>(_ request: Request) throws -> Request.Reply {
-        let path = place().socket
+        let socket = place().socket
         let line = ControlFrame.line(request)
         do {
-            let client = ControlClient(path: path, timeoutSeconds: ControlClient.longestSeconds)
-            return try Self.read(client.ask(line))
+            let client = ControlClient(path: socket.path, timeoutSeconds: ControlClient.longestSeconds)
+            return try Self.read(FileOwner.acting(as: socket.author) { try client.ask(line) })
         } catch let error as SystemError {
             guard error.code == ENOENT || error.code == ECONNREFUSED else {
                 printError("waypost: the daemon does not answer: \(error)")
@@ -67,12 +69,14 @@ struct DaemonOptions: ParsableArguments {
         let config = try ConfigurationFile.load(config).config
         do {
             return try Self.read(
-                QueueOwner.acting(on: config.outbox.settings.path) {
+                NamedPath(path: config.outbox.settings.path).acting {
                     try OfflineOrders.answer(line, config: config, environment: ProcessEnvironment.variables)
                 })
+        } catch let error as SystemError {
+            throw fail(error)
         } catch let error as QueueReport.Failure {
             throw fail(
-                "no daemon answers at \(path), and the queue cannot be used without it: \(error) (where a daemon runs, "
+                "no daemon answers at \(socket.path), and the queue cannot be used without it: \(error) (where a daemon runs, "
                     + "name its socket with --socket; else be the user it runs as, or root)", exitCode: error.exitCode)
         }
     }

@@ -41,7 +41,7 @@ struct StatusCommand: ParsableCommand {
 extension DaemonOptions {
     /// What the daemon says of itself, and what is wrong with its file, which it cannot know before it has read it again.
     /// - Returns: the status, and the reply with the same in it.
-    func status(at place: (socket: String, problems: [ConfigurationProblem])) throws -> (Status, reply: [UInt8]) {
+    func status(at place: (socket: NamedPath, problems: [ConfigurationProblem])) throws -> (Status, reply: [UInt8]) {
         let reply = try ask(StatusRequest(), at: place)
         var status: Status = try Self.read(reply)
         let mistakes = place.problems.filter { !$0.dependsOnReader }

@@ -23,7 +23,15 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         var loaded = try ConfigurationFile.load(file)
         let environment = ConfigurationFile.environment(requiresCredentials: false)
-        let remoteProblem = loaded.layRemote(environment: environment)
+        // The daemon writes these settings.
+        let remoteProblem: String?
+        do {
+            remoteProblem = try NamedPath(path: loaded.config.outbox.settings.path).acting {
+                loaded.layRemote(environment: environment)
+            }
+        } catch {
+            remoteProblem = "settings from afar are not shown: \(error)"
+        }
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let look = loaded.config.source.look()
         for problem in look.problems { printError("warning: source: \(problem)") }

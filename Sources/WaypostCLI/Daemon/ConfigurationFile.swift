@@ -22,11 +22,24 @@ enum ConfigurationFile {
     }
 
     /// What the daemon runs on: with a mistake in the file that is the last good configuration, as far as this user may read it.
-    static func ofDaemon(_ path: String) throws(ConfigurationProblems) -> LoadedConfiguration {
+    ///
+    /// The daemon writes that one, so for root it is the word of another user: root reads it with the rights of that user, and so has
+    /// to treat all files that it names.
+    static func ofDaemon(
+        _ path: String
+    ) throws(ConfigurationProblems) -> (loaded: LoadedConfiguration, author: FileOwner?) {
         let environment = environmentOfDaemon
-        return try AgentConfig.load(
-            path: path, environment: environment,
-            orElse: LastGoodConfiguration(of: path, environment: environment))
+        do throws(ConfigurationProblems) {
+            return (try AgentConfig.load(path: path, environment: environment), nil)
+        } catch {
+            let lastGood = LastGoodConfiguration(of: path, environment: environment)
+            let author = FileOwner(of: lastGood.path)
+            let found = try? FileOwner.acting(as: author) {
+                Result { () throws(ConfigurationProblems) in try lastGood.load(for: error, environment: environment) }
+            }
+            guard let found else { throw error }
+            return (try found.get(), author)
+        }
     }
 
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
@@ -38,22 +51,22 @@ enum ConfigurationFile {
 
     /// The queue of the daemon. A mistake in the file is printed all the same.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
-    static func queue(_ path: String) throws -> String {
-        let loaded = try load { () throws(ConfigurationProblems) in try ofDaemon(path) }
+    static func queue(_ path: String) throws -> NamedPath {
+        let (loaded, author) = try load { () throws(ConfigurationProblems) in try ofDaemon(path) }
         let queue = loaded.config.outbox.settings.path
         if let refused = loaded.refused {
             for problem in refused.problems { printError("warning: \(problem)") }
             printError("warning: the queue is \(queue), as in the last good configuration")
         }
-        return queue
+        return NamedPath(path: queue, author: author)
     }
 
     /// - Parameter log: reports the problems to the journal instead; returns whether it did.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
-    static func load(
+    static func load<Loaded>(
         log: (ConfigurationProblems) -> Bool = { _ in false },
-        _ read: () throws(ConfigurationProblems) -> LoadedConfiguration
-    ) throws -> LoadedConfiguration {
+        _ read: () throws(ConfigurationProblems) -> Loaded
+    ) throws -> Loaded {
         do throws(ConfigurationProblems) { return try read() } catch {
             if log(error) { throw ExitCode(78) }
             for problem in error.warnings { printError("warning: \(problem)") }

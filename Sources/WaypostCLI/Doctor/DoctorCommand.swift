@@ -24,7 +24,7 @@ struct DoctorCommand: ParsableCommand {
     var all = false
 
     func run() throws {
-        let evidence = HostLook(configurationPath: daemon.config, socket: daemon.place().socket).evidence()
+        let evidence = HostLook(configurationPath: daemon.config, socket: daemon.place().socket.path).evidence()
         let examination = Examination(evidence, version: AgentVersion.current)
         if json {
             printJSON(examination.json)

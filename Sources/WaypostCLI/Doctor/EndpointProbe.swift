@@ -76,7 +76,8 @@ enum EndpointProbe {
         let tls = endpoint.tls
         return [tls?.authorities, tls?.certificate, tls?.key].compactMap { $0 }.allSatisfy { reference in
             guard let path = path(reference) else { return false }
-            if access(path, R_OK) == 0 { return true }
+            // With the rights that are in effect: those of root may have been put aside.
+            if faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 { return true }
             // A file that is missing is missing for the daemon too; what its unit was given is gone when that stops.
             if case .file = reference { return errno != EACCES }
             return false

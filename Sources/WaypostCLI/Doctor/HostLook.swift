@@ -25,10 +25,10 @@ struct HostLook {
     let socket: String
 
     func evidence() -> Evidence {
+        let (configuration, author) = lookAtConfiguration()
         var evidence = Evidence(
-            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: lookAtConfiguration(),
+            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: configuration,
             daemon: .absent)
-        let config = evidence.config
         let started = Self.bootTime
         let first = Self.ask(socket)
         let wallClock = HostIdentity.wallClockMs()
@@ -37,16 +37,11 @@ struct HostLook {
         evidence.kernelLog = Self.kernelLog()
         evidence.isClockSynchronised = HostClock.isSynchronised
         evidence.proxyVariables = Self.proxyVariables.filter { ProcessEnvironment.variables[$0] != nil }
-        if let config {
-            evidence.diskSpace = Self.space(config.outbox.settings.path)
-            evidence.queue = Self.lookAtQueue(config.outbox.settings.path, isVerified: first.isAbsent)
-            let tried = config.endpoints.filter(EndpointProbe.canBeTried)
-            let settings = EndpointProbe.settingsServer(config)
-            let reaches = EndpointProbe.reaches(tried + [settings].compactMap(\.self))
-            evidence.reaches = reaches.map { Array($0.prefix(tried.count)) }
-            if settings != nil { evidence.settingsReach = reaches?.last }
-            evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
-            evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
+        if let config = evidence.config {
+            // Without the rights of its author, nothing of what it names is looked at.
+            try? FileOwner.acting(as: author) { Self.lookAtFiles(of: config, &evidence) }
+            let queue = NamedPath(path: config.outbox.settings.path, author: author)
+            evidence.queue = Self.lookAt(queue, isVerified: first.isAbsent)
         }
         evidence.daemon = first
         evidence.bytesPerSecond = Self.bytesPerSecond(socket, since: first, at: started)
@@ -55,14 +50,27 @@ struct HostLook {
         return evidence
     }
 
-    private func lookAtConfiguration() -> Evidence.ConfigurationFound {
+    /// - Returns: also the user who wrote it, where that is not root.
+    private func lookAtConfiguration() -> (Evidence.ConfigurationFound, author: FileOwner?) {
         do throws(ConfigurationProblems) {
-            let loaded = try ConfigurationFile.ofDaemon(configurationPath)
-            guard let refused = loaded.refused else { return .valid(loaded) }
-            return Self.found(refused.problems, lastGood: loaded)
+            let (loaded, author) = try ConfigurationFile.ofDaemon(configurationPath)
+            guard let refused = loaded.refused else { return (.valid(loaded), nil) }
+            return (Self.found(refused.problems, lastGood: loaded), author)
         } catch {
-            return Self.found(error.problems)
+            return (Self.found(error.problems), nil)
         }
+    }
+
+    /// What is at the other ends of the paths and URLs of a configuration, but for its queue.
+    private static func lookAtFiles(of config: AgentConfig, _ evidence: inout Evidence) {
+        evidence.diskSpace = space(config.outbox.settings.path)
+        let tried = config.endpoints.filter(EndpointProbe.canBeTried)
+        let settings = EndpointProbe.settingsServer(config)
+        let reaches = EndpointProbe.reaches(tried + [settings].compactMap(\.self))
+        evidence.reaches = reaches.map { Array($0.prefix(tried.count)) }
+        if settings != nil { evidence.settingsReach = reaches?.last }
+        evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
+        evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
     }
 
     private static func found(
@@ -181,12 +189,15 @@ extension HostLook {
     }
 
     /// - Parameter isVerified: also looks at every page, unless that takes long: nothing else reads it.
-    private static func lookAtQueue(_ path: String, isVerified: Bool) -> Evidence.QueueFound {
-        guard access(path, F_OK) == 0 else { return errno == EACCES ? .unreadable("\(path) may not be read") : .absent }
+    private static func lookAt(_ queue: NamedPath, isVerified: Bool) -> Evidence.QueueFound {
+        let path = queue.path
         do {
-            var info = stat()
-            let isSmall = stat(path, &info) == 0 && info.st_size <= verifiedMax
-            return try QueueOwner.acting(on: path) {
+            return try queue.acting {
+                var info = stat()
+                guard stat(path, &info) == 0 else {
+                    return errno == EACCES ? .unreadable("\(path) may not be read") : .absent
+                }
+                let isSmall = info.st_size <= verifiedMax
                 let queue = try QueueReport(path: path)
                 let problems = isVerified && isSmall ? try queue.problems(quick: true) : []
                 return problems.isEmpty ? .sound(try queue.summary().first ?? "") : .damaged(problems)

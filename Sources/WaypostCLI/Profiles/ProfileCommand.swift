@@ -1,6 +1,7 @@
 import Agent
 import ArgumentParser
 import Configuration
+import EventLoop
 import Glibc
 
 struct ProfileCommand: ParsableCommand {
@@ -116,10 +117,12 @@ struct ProfileCommand: ParsableCommand {
             do {
                 let render = { try report.render(name, for: endpoint, source) }
                 let lines =
-                    if case .queue(let path) = source { try QueueOwner.acting(on: path, render) } else { try render() }
+                    if case .queue(let path) = source { try NamedPath(path: path).acting(render) } else { try render() }
                 for line in lines { print(line) }
             } catch let error as ProfileReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
+            } catch let error as SystemError {
+                throw fail(error)
             }
             try finishOutput()
         }

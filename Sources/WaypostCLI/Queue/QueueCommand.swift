@@ -29,11 +29,13 @@ struct QueueCommand: ParsableCommand {
         /// Does something with the path of the queue, as its owner.
         func acting<Result>(_ work: (String) throws -> Result) throws -> Result { try acting(on: queue(), work) }
 
-        func queue() throws -> String { try path ?? ConfigurationFile.queue(config) }
+        func queue() throws -> NamedPath {
+            if let path { NamedPath(path: path) } else { try ConfigurationFile.queue(config) }
+        }
 
-        /// The same, with a path that is known.
-        func acting<Result>(on path: String, _ work: (String) throws -> Result) throws -> Result {
-            do { return try QueueOwner.acting(on: path) { try work(path) } } catch let error as QueueReport.Failure {
+        /// The same, with a queue that is known.
+        func acting<Result>(on queue: NamedPath, _ work: (String) throws -> Result) throws -> Result {
+            do { return try queue.acting { try work(queue.path) } } catch let error as QueueReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             } catch let error as SystemError {
                 throw fail(error)
@@ -88,7 +90,7 @@ struct QueueCommand: ParsableCommand {
 
         func run() throws {
             let queue = try options.queue()
-            let file = try outputFile(output, insteadOf: [queue])
+            let file = try outputFile(output, insteadOf: [queue.path])
             let damage = try options.acting(on: queue) {
                 let export = try QueueExport(path: $0)
                 try export.write(format, to: file.descriptor, folder: temporaryFolder())

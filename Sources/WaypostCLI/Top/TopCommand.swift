@@ -24,10 +24,12 @@ struct TopCommand: ParsableCommand {
         let isASCII = !Self.isUTF8(environment)
         guard isatty(STDOUT_FILENO) == 1, environment["TERM"] != "dumb" else { return try printOnce(isASCII: isASCII) }
         let isColoured = environment["NO_COLOR"].map(\.isEmpty) ?? true
-        let path = daemon.place().socket
-        do throws(SystemError) {
-            try TopView(path: path, isASCII: isASCII, isColoured: isColoured).run()
-        } catch {
+        let socket = daemon.place().socket
+        do {
+            try FileOwner.acting(as: socket.author) {
+                try TopView(path: socket.path, isASCII: isASCII, isColoured: isColoured).run()
+            }
+        } catch let error as SystemError {
             throw fail(error)
         }
     }
