@@ -127,6 +127,49 @@ import Testing
         }
     }
 
+    /// The daemon writes `last-good.conf`: whoever has taken it over writes into it what root is to read.
+    @Test func rootReadsTheLastGoodConfigurationWithTheRightsOfItsOwner() throws {
+        let rig = try Rig()
+        let (state, secret) = (rig.path("state"), rig.path("secret"))
+        try rig.shell("chmod 711 \(rig.directory.path); mkdir -m 700 \(state); (umask 77; echo key > \(secret))")
+        try rig.configure(
+            source: Rig.log(drive, follow: true), endpoint: "auth = { kind = \"bearer\", token = \"file:\(secret)\" }")
+        let environment = ["STATE_DIRECTORY": state]
+        let daemon = try rig.startDaemon(environment: environment)
+        try daemon.waitFor("waypost 0.")
+        #expect(eventually(within: 20) { access("\(state)/last-good.conf", F_OK) == 0 ? true : nil } == true)
+        try rig.shell("chown -R nobody \(state); echo '[' >> \(rig.path("waypost.toml"))")
+        // What it names is root's alone: the queue, the control socket and a secret.
+        func fails(_ command: String...) throws -> String {
+            let call = try rig.call(command + ["--config", rig.path("waypost.toml")], environment: environment)
+            #expect(call.status != 0, "\(call.text)")
+            return call.text
+        }
+        #expect(try fails("queue", "list").contains("cannot be opened"))
+        #expect(try fails("status").contains("connect \(rig.path("control.sock")): Permission denied"))
+        #expect(try rig.call(["status", "--socket", rig.path("control.sock")]).status < 2)
+        // Nor does root run what it says.
+        #expect(try fails("run").contains("belongs to another user"))
+        // A link of theirs in the place of the socket leads root nowhere.
+        try rig.shell("ln -s \(rig.path("control.sock")) \(state)/s; chown -h nobody \(state)/s")
+        let linked = try rig.call(["status", "--socket", "\(state)/s"])
+        #expect(linked.status == 2 && linked.text.contains("a link that another user can set"), "\(linked.text)")
+        try daemon.stop()
+    }
+
+    @Test func theUserOfTheDaemonCannotReadItsMemory() throws {
+        let rig = try Rig()
+        try rig.configure(source: Rig.log(drive, follow: true))
+        let user = "setpriv --reuid nobody --regid nogroup --clear-groups"
+        try rig.shell("chown -R nobody \(rig.directory.path)")
+        let daemon = try RunningProgram(
+            shell: "exec \(user) $waypost run --config \(rig.path("waypost.toml"))", in: rig.directory)
+        try daemon.waitFor("waypost 0.")
+        try rig.shell("\(user) cat /proc/\(daemon.processID)/cmdline > /dev/null")
+        try rig.shell("! \(user) cat /proc/\(daemon.processID)/environ > /dev/null 2>&1")
+        try daemon.stop()
+    }
+
     @Test func theOdometerOutlivesAStartWithoutADisk() throws {
         let rig = try Rig()
         let disk = try SmallDisk(rig)

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import CLinux
 import Configuration
 import EventLoop
 import Glibc
@@ -34,6 +35,8 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         Self.occupyStandardDescriptors()
+        // It will have secrets and positions.
+        waypost_hide_memory()
         let environment = ConfigurationFile.environment(requiresCredentials: true)
         let lastGood = LastGoodConfiguration(of: config, environment: environment)
         let log = { (problems: ConfigurationProblems) in
