@@ -88,7 +88,8 @@ let daemon: [Target] = [
         ]),
     // What is wrong with a host, from its files and a few values.
     module(
-        "Doctor", ["JSON", "Positioning", "NMEA", "Delivery", "Sensors", "Configuration", "ControlProtocol"],
+        "Doctor",
+        ["JSON", "Positioning", "NMEA", "Delivery", "Sensors", "Configuration", "ControlProtocol", "CLinux"],
         isRare: true),
     module(
         "WaypostCLI",

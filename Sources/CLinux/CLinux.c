@@ -23,6 +23,7 @@
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,6 +119,10 @@ int64_t waypost_peer_uid(int fd) {
     struct ucred peer;
     socklen_t length = sizeof peer;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? (int64_t)peer.uid : -1;
+}
+
+int64_t waypost_access_list(const char *path, void *bytes, size_t size) {
+    return getxattr(path, "system.posix_acl_access", bytes, size);
 }
 
 int64_t waypost_boottime_ns(void) {

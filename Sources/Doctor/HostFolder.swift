@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Positioning
 
@@ -12,6 +13,8 @@ public struct HostFolder: Sendable {
         var mode: UInt32
         var user: UInt32
         var group: UInt32
+        /// Users who may read and write by an entry of the access control list.
+        var listed: Set<UInt32> = []
     }
 
     /// Without a slash at the end: empty for the host itself.
@@ -105,7 +108,30 @@ public struct HostFolder: Sendable {
     func permissions(_ path: String) -> Permissions? {
         var info = stat()
         guard stat(root + path, &info) == 0 else { return nil }
-        return Permissions(mode: info.st_mode & 0o7777, user: info.st_uid, group: info.st_gid)
+        return Permissions(
+            mode: info.st_mode & 0o7777, user: info.st_uid, group: info.st_gid, listed: listed(path))
+    }
+
+    /// As the kernel keeps the list: a version, then entries of tag, permissions and id. Where there is one, the bits of the group are
+    /// its mask.
+    private func listed(_ path: String) -> Set<UInt32> {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = Int(waypost_access_list(root + path, &bytes, bytes.count))
+        let (readWrite, user, mask): (UInt16, UInt16, UInt16) = (6, 0x02, 0x10)
+        var users: Set<UInt32> = []
+        var isMasked = false
+        bytes.withUnsafeBytes { bytes in
+            for place in stride(from: 4, through: count - 8, by: 8) {
+                let tag = bytes.loadUnaligned(fromByteOffset: place, as: UInt16.self)
+                let granted = bytes.loadUnaligned(fromByteOffset: place + 2, as: UInt16.self)
+                if tag == user, granted & readWrite == readWrite {
+                    users.insert(bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self))
+                } else if tag == mask, granted & readWrite != readWrite {
+                    isMasked = true
+                }
+            }
+        }
+        return isMasked ? [] : users
     }
 }
 

@@ -204,6 +204,10 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.loseSystemd()
             $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
         },
+        Case(6, .ok, "a udev rule gives the daemon") {
+            $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
+            $0.listed[node] = 990
+        },
         Case(6, .broken, "not even group", "chmod 660") { $0.modes[node] = 0o600 },
         Case(6, .unknown, "groups of the daemon", "sudo waypost doctor") {
             $0.files["/proc/500/status"] = "Uid:\t-1\n"

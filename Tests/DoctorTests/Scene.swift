@@ -14,6 +14,8 @@ struct Scene {
     /// Targets by path, relative as those of sysfs and udev are.
     var links: [String: String] = [:]
     var modes: [String: mode_t] = [:]
+    /// Users who may read and write by an access control list, by path.
+    var listed: [String: UInt32] = [:]
     var source = "kind = \"serial\"\npath = \"/dev/serial/by-id/usb-u-blox_7-if00\""
     var more = ""
     /// nil = it is valid, or what `configurationFound` says.
@@ -150,7 +152,7 @@ struct Scene {
     }
 
     func examined() throws -> Examination {
-        let folder = try MadeHost.folder(files: files, links: links, modes: modes)
+        let folder = try MadeHost.folder(.init(files: files, links: links, modes: modes, listed: listed))
         let loaded = try MadeHost.configuration("[source]\n\(source)\n\(more)")
         var configuration = configurationFound ?? .valid(loaded)
         if keepsLastGood, case .invalid(let problems, _) = configuration {
@@ -180,10 +182,11 @@ struct Scene {
 /// The files of hosts on disk, and their configurations. Most cases change only a value, so hosts with the same files share a
 /// folder, and a text is read once.
 private enum MadeHost {
-    private struct Files: Hashable {
+    struct Files: Hashable {
         var files: [String: String]
         var links: [String: String]
         var modes: [String: mode_t]
+        var listed: [String: UInt32]
     }
 
     private static let folders = Mutex<[Files: TemporaryDirectory]>([:])
@@ -198,9 +201,8 @@ private enum MadeHost {
         return read
     }
 
-    static func folder(files: [String: String], links: [String: String], modes: [String: mode_t]) throws -> String {
-        let wanted = Files(files: files, links: links, modes: modes)
-        return try folders.withLock { folders in
+    static func folder(_ wanted: Files) throws -> String {
+        try folders.withLock { folders in
             if let made = folders[wanted] { return made.path }
             guard areRemovedAtExit else { throw Failure("a handler at the exit") }
             let folder = try TemporaryDirectory()
@@ -217,6 +219,19 @@ private enum MadeHost {
             guard symlink(target, root + path) == 0 else { throw Failure(path) }
         }
         for (path, mode) in wanted.modes where chmod(root + path, mode) != 0 { throw Failure(path) }
+        for (path, user) in wanted.listed {
+            // user::rw-, user:USER:rw-, group::rw-, mask::rw-, other::---
+            let entries: [(UInt16, UInt16, UInt32)] = [
+                (0x01, 6, .max), (0x02, 6, user), (0x04, 6, .max), (0x10, 6, .max), (0x20, 0, .max),
+            ]
+            var list: [UInt8] = [2, 0, 0, 0]
+            for (tag, granted, id) in entries {
+                withUnsafeBytes(of: tag) { list += $0 }
+                withUnsafeBytes(of: granted) { list += $0 }
+                withUnsafeBytes(of: id) { list += $0 }
+            }
+            guard setxattr(root + path, "system.posix_acl_access", list, list.count, 0) == 0 else { throw Failure(path) }
+        }
     }
 
     private struct Failure: Error, CustomStringConvertible {
@@ -253,3 +268,9 @@ extension Examination {
         Dictionary(uniqueKeysWithValues: results.map { ($0.check.number, $0.finding.state) })
     }
 }
+
+/// Of glibc, but not in Swift's module of it.
+@_silgen_name("setxattr")
+private func setxattr(
+    _ path: UnsafePointer<CChar>, _ name: UnsafePointer<CChar>, _ value: UnsafeRawPointer, _ size: Int, _ flags: Int32
+) -> Int32

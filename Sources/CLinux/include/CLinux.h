@@ -34,6 +34,8 @@ int waypost_rename_new(int folder, const char *old_name, const char *new_name);
 void waypost_hide_memory(void);
 /// Changes the group of what such a descriptor means: 0, or -1 and errno.
 int waypost_chgrp(int fd, gid_t group);
+/// getxattr(path, "system.posix_acl_access", …): the bytes of the access control list, or -1 and errno, ENODATA where there is none.
+int64_t waypost_access_list(const char *path, void *bytes, size_t size);
 /// CLOCK_BOOTTIME in nanoseconds.
 int64_t waypost_boottime_ns(void);
 /// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted). Nothing for a pseudo-terminal.

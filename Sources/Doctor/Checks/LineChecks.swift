@@ -85,6 +85,7 @@ enum LineChecks {
             else { return .unknown("the groups of the daemon are not known", evidence.doctorAsRoot) }
             if identity.user == 0 { return .ok("the daemon runs as root") }
             if identity.user == node.user, node.mode & 0o600 == 0o600 { return .ok("the daemon owns \(line.node)") }
+            if node.listed.contains(identity.user) { return .ok("a udev rule gives the daemon \(line.node)") }
             let group = evidence.host.groupName(node.group) ?? String(node.group)
             let user = evidence.serviceUser
             guard node.mode & 0o060 == 0o060 else {

@@ -117,7 +117,8 @@ final class SerialPort {
         let hint: String? =
             switch code {
             case ENOENT: "is the receiver plugged in, and does the name still fit? See /dev/serial/by-id"
-            case EACCES: "this user is not in group \(group(of: path) ?? "dialout"), which owns it"
+            case EACCES:
+                "this user is not in group \(group(of: path) ?? "dialout"), which owns it, and no udev rule gives it access"
             // Not the file's mode: a device cgroup denies it.
             case EPERM:
                 "blocked by DeviceAllow= of the unit: name its major number there (char-166 ttyACM, char-188 ttyUSB)"

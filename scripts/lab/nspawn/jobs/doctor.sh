@@ -50,7 +50,7 @@ drop_in '[Service]'
 source_is /dev/waypost/gps
 
 title "a node of another group"
-chgrp tape "$node"
+chown root:tape "$node"
 examine
 ok "the daemon is not in it" finds 6 broken "usermod -aG tape waypost"
 usermod -aG tape waypost
@@ -59,7 +59,7 @@ ok "it was added, and the daemon is older" finds 6 broken "systemctl restart way
 systemctl restart waypost
 examine
 ok "after a restart it is in it" finds 6 ok "in group tape"
-chgrp dialout "$node"
+chown waypost:dialout "$node"
 
 title "other readers"
 gpsd -N -n "$node" >/lab/gpsd.log 2>&1 &

@@ -20,6 +20,7 @@ udevadm info -q property /dev/ttyACM0 >/tmp/properties
 ok "ModemManager keeps away" grep -q '^ID_MM_PORT_IGNORE=1' /tmp/properties
 ok "gpsd's wish and ours both survive" sh -c 'grep "^SYSTEMD_WANTS=" /tmp/properties | grep gpsdctl | grep -q waypost.service'
 feed
+ok "its group is that of gpsd, and the daemon is not in it" sh -c '[ "$(stat -c %G:%a /dev/ttyACM0)" = dialout:660 ] && ! id -Gn waypost | grep -qw dialout'
 ok "the port opens, though its driver came after the unit" within 30 state_is receiving
 ok "no other user can open it meanwhile" sh -c '! setpriv --reuid waypost --regid dialout --clear-groups dd if=/dev/ttyACM0 of=/dev/null count=0 2>/dev/null'
 ok "fixes arrive" within 30 at_least '["source"]["fixes"]' 2
@@ -52,7 +53,7 @@ sed -i 's#^path = "/dev/waypost/gps"#path = "/dev/ttyACM0"#' $configuration
 systemctl restart waypost
 plug
 sleep 1
-chgrp dialout /dev/ttyACM0 && chmod 660 /dev/ttyACM0
+chown waypost:dialout /dev/ttyACM0 && chmod 660 /dev/ttyACM0
 feed
 ok "a receiver is found all the same" within 60 state_is receiving
 ok "it never restarted by itself" is NRestarts 0
