@@ -180,7 +180,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         let version = inForce?.version
         var request = UplinkRequest(
             method: "GET", url: config.url, headers: [.init("Accept", "application/json")], body: [],
-            replyLimit: ListText.bytesMax)
+            replyLimit: ListText.replyBytesMax)
         request.headers += version?.conditions ?? []
         try credentials.complete(&request, batchID: "", at: now)
         // The next request comes in hours.
@@ -188,7 +188,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         transfer = uplink.send(request) { [weak self] outcome in
             guard let self, !isClosed else { return }
             transfer = nil
-            answered(FetchAnswer(outcome, version: version, bytesMax: ListText.bytesMax), mayRenew: mayRenew)
+            answered(FetchAnswer(outcome, version: version, bytesMax: ListText.replyBytesMax), mayRenew: mayRenew)
         }
     }
 

@@ -4,6 +4,8 @@ import Positioning
 /// A text that lists something, read whole or not at all.
 package enum ListText {
     package static let bytesMax = 8 << 20
+    /// Of a reply: it is in memory beside its copy for the disk, its items and those in force.
+    package static let replyBytesMax = 4 << 20
     /// Of one item, and of all that is not an item: a polygon of 1000 corners has some 3000.
     private static let valuesMax = 50_000
 

@@ -201,7 +201,7 @@ import Uplink
                 Self.answer("", status: "301 Moved", more: "Location: http://127.0.0.1:9/\r\n"),
                 "the server answered with status 301"
             ), (Self.answer("", status: "401 Unauthorized"), "the server answered with status 401"),
-            (Self.answer(String(repeating: " ", count: (8 << 20) + 1)), "the answer has more than 8 MiB"),
+            (Self.answer(String(repeating: " ", count: (4 << 20) + 1)), "the answer has more than 4 MiB"),
         ]
         for (number, row) in rows.enumerated() {
             let said = bench.lines.count
