@@ -22,6 +22,14 @@ public struct EndpointSettings: Hashable, Sendable {
         case keep, quarantine, clear
     }
 
+    /// What to do with a location that a broker takes while nobody subscribes to its topic.
+    public enum NoSubscriber: String, Hashable, Sendable, CaseIterable {
+        /// Hold it, and what follows, until somebody does.
+        case hold
+        /// Count it as stored.
+        case accept
+    }
+
     /// What to do while requests go out over a metered interface.
     public enum Metered: String, Hashable, Sendable, CaseIterable {
         case hold
@@ -77,6 +85,10 @@ public struct EndpointSettings: Hashable, Sendable {
     public var keepAlive = Duration.seconds(300)
     /// Of a broker; nil = what the profile says, or `waypost-` and the device.
     public var clientID: String?
+    /// Name of another endpoint at this broker that has the same client id and another session; nil = there is none.
+    public var clientIDSharedWith: String?
+    /// The default is `hold`.
+    public var noSubscriber = NoSubscriber.hold
     /// Topics of a broker whose messages are for this device.
     public var subscriptions: [String] = []
 
@@ -114,6 +126,12 @@ public struct EndpointSettings: Hashable, Sendable {
     /// What decides whose rows these are and where they go. If it changes while rows wait, the endpoint is held.
     public var fingerprint: String { "\(baseURL)\n\(device)" + (assetID.map { "\n\($0)" } ?? "") }
 
+    /// What is wrong with `clientIDSharedWith`, and what to do, for people.
+    public static func words(clientIDSharedWith other: String) -> String {
+        "its client id is that of endpoint \"\(other)\" at the same broker, whose session is another, so that each ends the "
+            + "connection of the other: set another client_id"
+    }
+
     /// Copies what decides only when and how much is sent: it may change while batches are in flight, since neither a batch
     /// on disk nor its id nor which rows are kept depends on it.
     public mutating func copyPace(from other: EndpointSettings) {
@@ -125,5 +143,10 @@ public struct EndpointSettings: Hashable, Sendable {
         freshHead = other.freshHead
         onCollision = other.onCollision
         publishRate = other.publishRate
+        noSubscriber = other.noSubscriber
     }
+
+    /// A broker that has passed a location to nobody has not stored it. Of the newest location alone it is enough that the
+    /// broker has taken it.
+    var needsSubscriber: Bool { delivery == .all && noSubscriber == .hold }
 }

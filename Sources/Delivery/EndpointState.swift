@@ -41,6 +41,8 @@ public enum EndpointState: Hashable, Sendable {
         }
     }
 
+    /// The reason of a pause: the server does not take this device for the one of the asset, and never has.
+    public static let notBound = "not bound"
     static let everyRecordRefused = "every record refused"
     static let tooManyRejected = "too many rejected"
 

@@ -57,8 +57,21 @@ public struct BrokerRequest: Sendable {
     public var session: BrokerSession
     /// In the order in which they are published. None = there only has to be a connection.
     package var messages: BrokerMessages
-    /// Maximum messages in a second; nil = as many as the broker takes.
+    /// Maximum messages of this sender in a second; nil = as many as the broker takes.
     package var rate: Int?
+    /// The name of the endpoint: several may share a connection.
+    package var sender = ""
+    package var subscriber = Subscriber.optional
+
+    /// What PUBACK 0x10 means, by which a broker says that it has passed a message to nobody.
+    package enum Subscriber: Hashable, Sendable {
+        /// The message is settled.
+        case optional
+        /// It is not, and the messages after those in flight are not published.
+        case required
+        /// The same, and the first message is published alone, without the retain flag, until it is accepted.
+        case awaited
+    }
 
     package init(session: BrokerSession, messages: BrokerMessages = .none, rate: Int? = nil) {
         self.session = session
@@ -159,15 +172,28 @@ public struct BrokerReply: Hashable, Sendable {
     package var ending: MQTTReason?
     /// What broke the connection off before all were answered; nil = nothing.
     package var failure: TransportFailure?
+    /// What was under way when it broke off.
+    package var unanswered = Unanswered.nothing
     /// Words of the broker.
     package var detail: String?
 
+    /// What the broker had not answered when a connection ended.
+    package enum Unanswered: Hashable, Sendable {
+        /// No message of this request.
+        case nothing
+        /// One message of this request, and nothing else on the connection: it alone may be the cause.
+        case oneAlone
+        case several
+    }
+
     package init(
-        _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil, detail: String? = nil
+        _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
+        unanswered: Unanswered = .nothing, detail: String? = nil
     ) {
         self.reasons = reasons
         self.ending = ending
         self.failure = failure
+        self.unanswered = unanswered
         self.detail = detail
     }
 }
@@ -191,6 +217,20 @@ public enum TransportFailure: Hashable, Sendable {
         case .resolve(let m), .connect(let m), .tls(let m), .clock(let m), .timeout(let m), .closedWithoutReply(let m),
             .broken(let m):
             m
+        }
+    }
+
+    /// The same with more words.
+    package func adding(_ words: String) -> TransportFailure {
+        let text = "\(message), \(words)"
+        return switch self {
+        case .resolve: .resolve(text)
+        case .connect: .connect(text)
+        case .tls: .tls(text)
+        case .clock: .clock(text)
+        case .timeout: .timeout(text)
+        case .closedWithoutReply: .closedWithoutReply(text)
+        case .broken: .broken(text)
         }
     }
 
@@ -287,6 +327,16 @@ package enum BrokerNews: Hashable, Sendable {
     case subscribed(refused: [String])
 }
 
+/// Why connections that were lost may be made again before their time.
+package enum ReconnectCause: Hashable, Sendable {
+    /// A link of this host came back, or its address changed: ends a wait unless it follows an answer of the server.
+    case linkChanged
+    /// Something happened that should be known soon: the same, but no more than once in 10 s.
+    case event
+    /// A person waits: ends any wait, no more than once in 10 s.
+    case operatorFlush
+}
+
 /// Sends requests. Calls back on the loop's thread, never from inside `send`.
 package protocol Uplink: AnyObject {
     /// - Returns: the argument of `cancel`.
@@ -299,8 +349,8 @@ package protocol Uplink: AnyObject {
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)
-    /// This host has another route, or somebody waits: connections that are kept open and were lost are made again at once.
-    func reconnect(at now: EventTime)
+    /// Connections that are kept open and were lost are made again before their time.
+    func reconnect(_ cause: ReconnectCause, at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()
 }

@@ -85,6 +85,11 @@ final class RequestOracle {
             namesTrackables: records.allSatisfy { $0.trackable != nil })
     }
 
+    /// Rows of which the broker has said that nobody subscribes, and not only the oldest of them.
+    func published(allTo name: String) {
+        books.fail(.politeness, "\(name): more than one row is published again, though nobody subscribes")
+    }
+
     /// A request that binds the device to the asset; it bears no books.rows.
     func sentBind(to endpoint: WorldEndpoint) -> Attempt {
         guard let account = books.accounts[endpoint.name] else {

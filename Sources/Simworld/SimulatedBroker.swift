@@ -9,22 +9,39 @@ extension SimulatedNetwork {
     ) {
         let count = request.messages.count
         let soon = dice.between(0, 0.4)
-        /// - Parameter stored: messages that arrived although no answer to them does.
+        let name = endpoint.name
+        if unheard.contains(name), request.subscriber == .required {
+            oracle.published(allTo: name)
+        }
+        let completion = { [unowned self] (outcome: UplinkOutcome) in
+            noteSubscriber(outcome, of: name)
+            completion(outcome)
+        }
+        /// - Parameters:
+        ///   - stored: messages that arrived although no answer to them does.
+        ///   - isConnected: the connection was there when it failed.
         func answer(
             _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
-            stored: Set<Int> = [], after delay: Double
+            stored: Set<Int> = [], isConnected: Bool = true, after delay: Double
         ) {
+            let reasons = published(reasons, request.subscriber)
             let good = Set(reasons.indices.filter { isSettled(reasons[$0], endpoint) })
             oracle.stored(attempt, but: Set(reasons.indices).subtracting(good.union(stored)))
+            let open = reasons.count { $0 == nil }
+            let unanswered: BrokerReply.Unanswered = open == 0 ? .nothing : open == 1 ? .oneAlone : .several
             let result: UplinkOutcome.Result =
-                if let failure, ending == nil, !reasons.contains(where: { $0 != nil }) { .failed(failure) } else {
-                    .published(BrokerReply(reasons, ending: ending, failure: failure))
+                if let failure, !isConnected { .failed(failure) } else {
+                    .published(
+                        BrokerReply(
+                            reasons, ending: ending, failure: failure,
+                            unanswered: failure == nil ? .nothing : unanswered))
                 }
             finish(
-                result, attempt, transfer, after: delay, timeout: timeout, accepts: !good.isEmpty && ending == nil,
+                result, attempt, transfer, after: delay, timeout: timeout, accepts: !good.isEmpty,
                 but: Set(reasons.indices).subtracting(good), completion)
         }
         func all(_ reason: MQTTReason) -> [MQTTReason?] { [MQTTReason?](repeating: reason, count: count) }
+        let none = [MQTTReason?](repeating: nil, count: count)
         /// Answered up to a message, and broken off there.
         func cut(_ failure: TransportFailure) {
             let answered = dice.below(count + 1)
@@ -37,14 +54,18 @@ extension SimulatedNetwork {
         case .good: answer(all(.success), after: soon)
         case .slow(let seconds): answer(all(.success), after: dice.between(0, Double(seconds)))
         case .late: answer(all(.success), after: timeout * dice.between(0.9, 1.5))
-        case .refused: answer(all(.success).map { _ in nil }, failure: .connect("refused"), after: 0.02)
-        case .noName: answer(all(.success).map { _ in nil }, failure: .resolve("no such host"), after: 0.5)
+        case .refused: answer(none, failure: .connect("refused"), isConnected: false, after: 0.02)
+        case .noName: answer(none, failure: .resolve("no such host"), isConnected: false, after: 0.5)
         case .lost: cut(.closedWithoutReply("closed"))
         case .broken: cut(.broken("a packet that is none"))
         case .interim:
-            answer(all(.success).map { _ in nil }, failure: .timeout("no CONNACK"), after: dice.between(0, timeout))
+            answer(none, failure: .connect("no CONNACK"), isConnected: false, after: dice.between(0, timeout))
         case .taken:
-            answer(all(.success).map { _ in nil }, ending: .sessionTakenOver, failure: .broken("taken"), after: soon)
+            // What the broker had confirmed by then has come before.
+            let confirmed = dice.below(count + 1)
+            answer(
+                (0..<count).map { $0 < confirmed ? .success : nil }, ending: .sessionTakenOver,
+                failure: .broken("taken"), after: soon)
         case .partial(let code, let share):
             let reason: MQTTReason = code == "busy" ? .quotaExceeded : code == "who" ? .notAuthorised : .badPayload
             answer((0..<count).map { _ in dice.chance(share) ? reason : .success }, after: soon)
@@ -55,9 +76,30 @@ extension SimulatedNetwork {
         case .status(let status, _):
             let reason = reason(for: status)
             if reason.meaning == .auth, dice.chance(0.5) {
-                return answer(all(.success).map { _ in nil }, ending: reason, failure: .connect("refused"), after: soon)
+                return answer(none, ending: reason, failure: .connect("refused"), after: soon)
             }
             answer(all(reason), after: soon)
+        }
+    }
+
+    /// The answers to messages that are published at all: where nobody subscribes, those in flight are the last.
+    private func published(_ reasons: [MQTTReason?], _ subscriber: BrokerRequest.Subscriber) -> [MQTTReason?] {
+        var last = reasons.count
+        switch subscriber {
+        case .optional: break
+        case .required: if let unheard = reasons.firstIndex(of: .noMatchingSubscribers) { last = unheard + 20 }
+        case .awaited: if reasons.first??.meaning != .accepted { last = 1 }
+        }
+        return reasons.enumerated().map { $0 < last ? $1 : nil }
+    }
+
+    private func noteSubscriber(_ outcome: UplinkOutcome, of name: String) {
+        guard case .published(let reply) = outcome.result, reply.ending == nil else { return }
+        let said = reply.reasons.compactMap { $0 }
+        if said.first == .noMatchingSubscribers || said.contains(.noMatchingSubscribers) && said.contains(.success) {
+            unheard.insert(name)
+        } else if said.contains(.success) {
+            unheard.remove(name)
         }
     }
 

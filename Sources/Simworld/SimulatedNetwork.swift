@@ -65,6 +65,8 @@ final class SimulatedNetwork: Uplink {
     var versionInForce: () -> Int64? = { nil }
     /// A batch that was sent with a version in force was accepted.
     var contact: (Int64?) -> Void = { _ in }
+    /// Endpoints whose broker has last said that nobody subscribes, as this process knows.
+    var unheard: Set<String> = []
     private var isClosed = false
     private var transfers = 0
     private var underWay: [UplinkTransfer: RequestOracle.Attempt] = [:]
@@ -85,7 +87,10 @@ final class SimulatedNetwork: Uplink {
     }
 
     /// A process has it from now on.
-    func opened() { isClosed = false }
+    func opened() {
+        isClosed = false
+        unheard = []
+    }
     func close() {
         isClosed = true
         underWay = [:]
@@ -102,7 +107,7 @@ final class SimulatedNetwork: Uplink {
 
     func listen(_ hear: @escaping (BrokerNews) -> Void) { remote?.listens(hear) }
 
-    func reconnect(at now: EventTime) {}
+    func reconnect(_ cause: ReconnectCause, at now: EventTime) {}
 
     func cancel(_ transfer: UplinkTransfer) {
         guard let attempt = underWay.removeValue(forKey: transfer) else { return }

@@ -37,6 +37,36 @@ import Testing
         #expect(try loaded(endpoint(latest), testEnvironment()).warnings.isEmpty)
     }
 
+    /// What is one broker, one session and one client id; each line is the endpoint `a`, `b` or `c`.
+    @Test func sessionsOfOneBrokerHaveIDsOfTheirOwn() throws {
+        func ids(_ endpoints: String...) throws -> (ids: [String?], conflicts: [String], warnings: [String]) {
+            let text = zip(["a", "b", "c"], endpoints).map {
+                "[[endpoint]]\nname = \"\($0)\"\ndevice = \"van\"\n\($1)\n"
+            }
+            let loaded = try loaded(
+                "[source]\nkind = \"file\"\npath = \"-\"\n" + text.joined(), testEnvironment(["P": "p"]))
+            let settings = loaded.config.endpoints.map(\.settings)
+            return (
+                settings.map(\.clientID), settings.compactMap(\.clientIDSharedWith),
+                loaded.warnings.map(\.description).filter { $0.contains("client id") }
+            )
+        }
+        func broker(_ profile: String, _ more: String = "", host: String = "b.example") -> String {
+            "base_url = \"mqtts://\(host)\"\nprofile = \"\(profile)\"\npublish_rate = \"engine\"\n\(more)"
+        }
+        let (own, home) = ("waypost-mqtt", "home-assistant-mqtt")
+        let mixed = try ids(broker(own), broker(home), broker(own))
+        #expect(mixed.ids == ["waypost-van", "waypost-van-b", "waypost-van"] && mixed.warnings.isEmpty)
+        let apart = try ids(broker(own), broker(home, host: "other.example"))
+        #expect(apart.ids == ["waypost-van", "waypost-van"])
+        let user = "auth = { kind = \"basic\", user = \"u\", password = \"env:P\" }"
+        #expect(try ids(broker(own), broker(own, user)).ids == ["waypost-van", "waypost-van-b"])
+        let equal = try ids(broker(own, "client_id = \"x\""), broker(own, "client_id = \"x\""))
+        #expect(equal.conflicts.isEmpty && equal.warnings.isEmpty, "one connection")
+        let clash = try ids(broker(own, "client_id = \"x\""), broker(home, "client_id = \"x\""))
+        #expect(clash.ids == ["x", "x"] && clash.conflicts == ["a"] && clash.warnings.count == 1)
+    }
+
     static let mistakes = rows(
         #"""
         base_url = "https://b.example" ⏎ profile = "waypost-mqtt" → expected mqtts://…
@@ -45,6 +75,8 @@ import Testing
         base_url = "mqqt://b.example" ⏎ profile = "waypost-mqtt" → did you mean "mqtt://b.example"?
         base_url = "https://b.example" ⏎ publish_rate = 20 → expected it only with one of MQTT
         base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ publish_rate = 0 → or "engine"
+        base_url = "https://b.example" ⏎ no_subscriber = "accept" → expected it only with one of MQTT
+        base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ no_subscriber = "no" → "hold" or "accept"
         base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ keepalive = "1s" → endpoint.keepalive
         base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ compress = "gzip" → only with HTTP
         base_url = "mqtts://b.example" ⏎ profile = "waypost-mqtt" ⏎ headers = { X-A = "b" } → only with HTTP

@@ -199,9 +199,10 @@ import Testing
         #expect(ending(client.deadlineReached(at: seconds(120))) == .noAnswer(to: .ping))
     }
 
-    @Test func noKeepaliveNoDeadline() throws {
+    /// It would keep a dead connection for ever.
+    @Test func aServerWithoutKeepaliveIsAskedAllTheSame() throws {
         let client = try Self.connected(connack: "20 06 00 00 03 13 0000")
-        #expect(client.nextDeadline == nil)
+        #expect(client.nextDeadline == seconds(300))
     }
 
     @Test func everyPublishIsAnsweredInTimeOrTheConnectionIsLost() throws {

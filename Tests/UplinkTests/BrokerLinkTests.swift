@@ -13,7 +13,12 @@ import Testing
         .init(number: 1, result: .published(BrokerReply(reasons)))
     }
 
-    private static let cut = BrokerLink.Outcome(number: 1, result: .failed(.broken("cut")))
+    /// The connection ended with these answers.
+    private static func cut(
+        _ reasons: [MQTTReason?], _ unanswered: BrokerReply.Unanswered
+    ) -> UplinkOutcome.Result {
+        .published(BrokerReply(reasons, failure: .broken("cut"), unanswered: unanswered))
+    }
 
     @Test func aRequestWithoutMessagesConnectsAndSaysThatTheDeviceIsThere() {
         let bench = BrokerBench(showsPresence: true)
@@ -76,7 +81,9 @@ import Testing
             guard !bench.broker.subscriptions.isEmpty else { continue }
             bench.send(1)
             if round % 2 == 0 { bench.dismiss(0x87) } else { bench.lose() }
-            if case .failed = bench.outcomes.last?.result {} else { Issue.record("\(bench.outcomes)") }
+            let failure: TransportFailure =
+                round % 2 == 0 ? .broken("the broker ended the connection: not authorised") : .broken("cut")
+            #expect(bench.lastReply == BrokerReply([nil], failure: failure, unanswered: .several))
             bench.pass(.seconds(61))
             #expect(bench.isConnecting, "the connection is wanted")
         }
@@ -118,15 +125,14 @@ import Testing
         bench.open(sending: 3)
         bench.answer(0)
         bench.lose()
-        let reply = BrokerReply([.success, nil, nil], failure: .broken("cut"))
-        #expect(bench.outcomes == [.init(number: 1, result: .published(reply))])
+        #expect(bench.outcomes.map(\.result) == [Self.cut([.success, nil, nil], .several)])
     }
 
     @Test func aLossBeforeAnyAnswerIsAFailure() {
         let bench = BrokerBench()
         bench.open(sending: 2)
         bench.lose()
-        #expect(bench.outcomes == [Self.cut])
+        #expect(bench.outcomes.map(\.result) == [Self.cut([nil, nil], .several)])
         // Nobody is to be seen on it: it comes back with the next request, and not at once.
         #expect(bench.link.nextDeadline == nil)
         bench.send(1)
@@ -186,7 +192,8 @@ import Testing
         bench.closeUnanswered()
         bench.closeUnanswered()
         #expect(!bench.isConnecting && bench.broker.version == .v3)
-        #expect(bench.outcomes == [Self.cut])
+        // Nothing of it was written, so that nothing of it is to blame.
+        #expect(bench.outcomes.map(\.result) == [.failed(.connect("cut"))])
         bench.send(1)
         bench.pass(.seconds(60))
         bench.open()
@@ -208,16 +215,160 @@ import Testing
         #expect(bench.link.nextDeadline == nil)
     }
 
-    @Test func anotherClientWithTheSameIDIsRecognised() throws {
-        let bench = BrokerBench()
-        for _ in 0..<3 {
-            bench.send(1)
-            bench.pass(.seconds(40))
-            bench.open()
+    /// A real takeover and a broker that is killed look the same: the possibility is named, and the waits grow.
+    @Test func lossesAloneAreNoTakeover() throws {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(0)
+        var waits: [Duration?] = []
+        func lose() {
             bench.lose()
+            waits.append(bench.link.nextDeadline?.duration(since: bench.now))
+            bench.pass(.seconds(300))
         }
+        for _ in 0..<6 {
+            bench.open()
+            lose()
+        }
+        #expect(waits == [30, 30, 30, 60, 120, 150].map { .seconds($0) })
+        bench.open(sending: 1)
+        lose()
         let reply = try #require(bench.lastReply)
-        #expect(reply.ending == .sessionTakenOver)
+        #expect(reply.ending == nil)
+        #expect(reply.failure?.message.contains("perhaps another client has the client id van") == true)
+        // One that lasts ends it.
+        bench.open(sending: 1)
+        bench.answerAll()
+        bench.pass(.seconds(11))
+        bench.send(1)
+        lose()
+        #expect(bench.lastReply?.failure == .broken("cut") && waits.last == .seconds(30))
+    }
+
+    @Test func theBrokersOwnWordIsATakeoverAndWhatItConfirmedBeforeCounts() {
+        let bench = BrokerBench()
+        bench.open(sending: 2)
+        // In one piece with the end of the connection.
+        let piece = bench.broker.puback(1) + ModelBroker.disconnect(0x8E)
+        bench.receive(piece)
+        let failure = TransportFailure.broken("the broker ended the connection: another client took over the client id")
+        #expect(
+            bench.lastReply
+                == BrokerReply([.success, nil], ending: .sessionTakenOver, failure: failure, unanswered: .oneAlone))
+        bench.send(1)
+        bench.pass(.seconds(40))
+        bench.open()
+        bench.receive(bench.broker.puback(1) + ModelBroker.disconnect(0x8E))
+        #expect(bench.lastReply == BrokerReply([.success], ending: .sessionTakenOver, failure: failure))
+    }
+
+    /// One of several that were unanswered may be what the broker cannot take.
+    @Test func afterALossTheBatchGoesOutOneByOne() {
+        let bench = BrokerBench()
+        bench.open(sending: 5)
+        bench.answer(0)
+        bench.lose()
+        #expect(bench.lastReply?.unanswered == .several)
+        bench.send(4)
+        bench.pass(.seconds(40))
+        bench.open()
+        for sent in 1...4 {
+            #expect(bench.broker.publishes.count == 5 + sent)
+            if sent == 2 {
+                bench.lose()
+                #expect(
+                    bench.lastReply
+                        == BrokerReply([.success, nil, nil, nil], failure: .broken("cut"), unanswered: .oneAlone))
+                bench.send(3)
+                bench.pass(.seconds(40))
+                bench.open()
+                #expect(bench.broker.publishes.count == 8)
+                break
+            }
+            bench.answerOne(0)
+        }
+        bench.answerAll()
+        bench.send(3)
+        #expect(bench.broker.publishes.count == 13, "then as many as before")
+    }
+
+    @Test func noneWaitsForTheAnswersOfAnother() {
+        let bench = BrokerBench()
+        bench.send(1, by: "a")
+        bench.open(window: 3)
+        bench.answerAll()
+        bench.send(1, by: "b")
+        bench.answerAll()
+        bench.send(9, by: "a")
+        #expect(bench.broker.publishes.count == 4, "one place is left for the other")
+        let number = bench.send(2, by: "b")
+        #expect(bench.broker.publishes.last?.topic == "\(number)")
+        // They take turns.
+        bench.answerOne(0)
+        bench.answerOne(0)
+        bench.answerOne(0)
+        #expect(bench.broker.publishes.filter { $0.topic == "\(number)" }.count == 2)
+        bench.answerAll()
+        #expect(bench.outcomes.count == 4)
+    }
+
+    @Test func whereNobodySubscribesTheRestIsNotPublished() {
+        let bench = BrokerBench()
+        bench.send(30, subscriber: .required, isRetained: true)
+        bench.open()
+        bench.answerOne(0x10)
+        while bench.answerOne(0x10) {}
+        #expect(bench.broker.publishes.count == 20)
+        #expect(bench.lastReply?.reasons == (0..<30).map { $0 < 20 ? .noMatchingSubscribers : nil })
+        bench.send(3, subscriber: .awaited, isRetained: true)
+        bench.answerOne(0x10)
+        #expect(bench.broker.publishes.count == 21 && bench.broker.publishes.last?.isRetained == false)
+        #expect(bench.lastReply?.reasons == [.noMatchingSubscribers, nil, nil])
+        bench.send(3, subscriber: .awaited, isRetained: true)
+        #expect(bench.broker.publishes.count == 22)
+        bench.answerOne(0)
+        #expect(bench.broker.publishes.suffix(3).map(\.isRetained) == [false, true, true])
+        bench.answerAll()
+        #expect(bench.lastReply?.reasons == [.success, .success, .success])
+    }
+
+    /// What is decided without the broker is there before anything else happens.
+    @Test func whatEndsInsideSendOrCancelIsReportedAtOnce() {
+        let bench = BrokerBench()
+        bench.open(sending: 0)
+        var request = BrokerRequest(
+            session: BrokerSession(clientID: "van"),
+            messages: BrokerMessages(count: 1) { _ in MQTTMessage(topic: "a/#", payload: []) })
+        request.sender = "a"
+        bench.link.send(request, number: 9, limit: .seconds(60), at: bench.now)
+        #expect(bench.link.hasReports)
+        #expect(bench.link.takeOutcomes().map(\.number) == [9])
+        // The pace of one does not outlive it for the others.
+        let first = bench.send(20, rate: 10, by: "a")
+        bench.answerAll()
+        bench.send(1, by: "b")
+        bench.cancel(first)
+        bench.answerAll()
+        #expect(bench.outcomes.last?.result == .published(BrokerReply([.success])))
+    }
+
+    @Test func onlyAPersonShortensAWaitThatTheBrokerIsTheCauseOf() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(0)
+        bench.open(answering: 0x88)
+        bench.reconnect(.linkChanged)
+        bench.reconnect(.event)
+        #expect(!bench.isConnecting)
+        bench.reconnect(.operatorFlush)
+        #expect(bench.isConnecting)
+        bench.open(answering: 0x88)
+        bench.pass(.milliseconds(400))
+        bench.reconnect(.operatorFlush)
+        #expect(!bench.isConnecting, "once in ten seconds")
+        // A wait because nothing could be reached ends with the cause.
+        bench.pass(.seconds(600))
+        bench.lose()
+        bench.reconnect(.linkChanged)
+        #expect(bench.isConnecting)
     }
 
     /// Else the rows of a device would stop for ever when the nodes of a broker fail in turn.
@@ -230,7 +381,7 @@ import Testing
             bench.pass(.seconds(4))
             bench.lose()
         }
-        #expect(bench.outcomes.count == 10 && bench.outcomes.allSatisfy { $0.result == .failed(.broken("cut")) })
+        #expect(bench.outcomes.map(\.result) == Array(repeating: Self.cut([nil], .oneAlone), count: 10))
     }
 
     @Test func withoutAConnectionInTimeItFails() {
@@ -268,7 +419,9 @@ import Testing
                 if wanted.count < 3 {
                     wanted.insert(
                         bench.send(
-                            Int.random(in: 0...6, using: &random), rate: [nil, 1, 10].randomElement(using: &random)!))
+                            Int.random(in: 0...6, using: &random), rate: [nil, 1, 10].randomElement(using: &random)!,
+                            by: ["a", "b"].randomElement(using: &random)!,
+                            subscriber: [.optional, .required, .awaited].randomElement(using: &random)!))
                 }
             case 2, 3:
                 let answer: UInt8 = [0, 0, 0, 0, 0x84, 0x87, 0x88, 0x97].randomElement(using: &random)!
@@ -276,10 +429,10 @@ import Testing
             case 4, 5, 6:
                 bench.answerOne([0, 0, 0, 0x10, 0x80, 0x87, 0x97, 0x99].randomElement(using: &random)!)
             case 7: bench.lose()
-            case 8: bench.reconnect()
+            case 8: bench.reconnect([.linkChanged, .event, .operatorFlush].randomElement(using: &random)!)
             case 9:
                 if let number = wanted.randomElement(using: &random), Bool.random(using: &random) {
-                    bench.link.cancel(number)
+                    bench.cancel(number)
                     wanted.remove(number)
                 }
             case 10: bench.dismiss([0, 0x8B, 0x8E, 0x98].randomElement(using: &random)!)
@@ -333,15 +486,25 @@ private final class BrokerBench {
 
     /// Topics name the request, payloads the place.
     @discardableResult
-    func send(_ count: Int, rate: Int? = nil) -> Int {
-        send((0..<count).map { MQTTMessage(topic: "\(lastNumber + 1)", payload: [UInt8($0)]) }, rate: rate)
+    func send(
+        _ count: Int, rate: Int? = nil, by sender: String = "", subscriber: BrokerRequest.Subscriber = .optional,
+        isRetained: Bool = false
+    ) -> Int {
+        let topic = "\(lastNumber + 1)"
+        let messages = (0..<count).map { MQTTMessage(topic: topic, payload: [UInt8($0)], isRetained: isRetained) }
+        return send(messages, rate: rate, by: sender, subscriber: subscriber)
     }
 
     @discardableResult
-    func send(_ messages: [MQTTMessage], rate: Int? = nil) -> Int {
+    func send(
+        _ messages: [MQTTMessage], rate: Int? = nil, by sender: String = "",
+        subscriber: BrokerRequest.Subscriber = .optional
+    ) -> Int {
         lastNumber += 1
-        let request = BrokerRequest(
+        var request = BrokerRequest(
             session: session, messages: BrokerMessages(count: messages.count) { messages[$0] }, rate: rate)
+        request.sender = sender
+        request.subscriber = subscriber
         link.send(request, number: lastNumber, limit: .seconds(60), at: now)
         obey()
         return lastNumber
@@ -427,8 +590,13 @@ private final class BrokerBench {
         pass(.seconds(seconds))
     }
 
-    func reconnect() {
-        link.reconnect(at: now)
+    func reconnect(_ cause: ReconnectCause = .linkChanged) {
+        link.reconnect(cause, at: now)
+        obey()
+    }
+
+    func cancel(_ number: Int) {
+        link.cancel(number, at: now)
         obey()
     }
 

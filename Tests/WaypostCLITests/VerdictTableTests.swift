@@ -125,8 +125,8 @@ import Testing
             shownForNextBillion == """
 
                 # What an answer means to endpoint nextbillion, profile nextbillion:
-                #   collision      409: another device reports this asset: nothing is sent
-                #   collision      if message or msg has "not bound", whatever the status; another device reports this asset: nothing is sent
+                #   collision      409: another device reports this asset: nothing is sent; before an acceptance the endpoint pauses
+                #   collision      if message or msg has "not bound", whatever the status; another device reports this asset: nothing is sent; before an acceptance the endpoint pauses
                 #   accepted       200-299: if status is "Ok", or not there
                 #   not confirmed  another value there: sent again; after five times the batch is taken apart
                 #   web page       a success with a page of HTML: the same batch again
@@ -184,7 +184,7 @@ import Testing
 
     @Test func theReasonsOfABrokerAreShownAsComments() throws {
         let shown = try "\(AnswerReport(ProfileFixture(name: "waypost-mqtt").config()))"
-        #expect(shown.contains("#   not confirmed  0x10: nobody stored it: sent again\n"), "\(shown)")
+        #expect(shown.contains("#   not confirmed  0x10: nobody stored it: only the oldest location is sent again until somebody subscribes\n"), "\(shown)")
         #expect(shown.contains("#   taken          0x8E: another client has this client id: nothing is sent\n"))
         let latest = try "\(AnswerReport(ProfileFixture(name: "home-assistant-mqtt").config()))"
         #expect(latest.contains("#   not confirmed  0x10: settled, since only the newest counts\n"))

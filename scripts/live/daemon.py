@@ -271,27 +271,6 @@ def refused(folder):
     daemon.ends()
 
 
-def taken(folder):
-    """another client with the same client id"""
-    broker = Broker(folder)
-    subscriber = Subscriber(broker.port, "fleet/#")
-    daemon = Daemon(folder, broker.port, "publish_rate = 1\nbatch_size = 5", follow=True)
-    within(20, lambda: subscriber.texts("fleet/van-7/status"))
-    rival = mqtt.Client(CallbackAPIVersion.VERSION2, client_id="waypost-van-7", protocol=mqtt.MQTTv5)
-    rival.reconnect_delay_set(1, 1)
-    rival.connect("127.0.0.1", broker.port)
-    rival.loop_start()
-    found = within(200, lambda: (e := daemon.endpoint()).get("state") == "taken" and e)
-    ok("is recognised, and nothing is sent any more", bool(found), daemon.endpoint())
-    rival.loop_stop()
-    rival.disconnect()
-    daemon.call("endpoint", "bind", "main")
-    before = len(subscriber.locations())
-    ok("an operator takes it back", within(90, lambda: len(subscriber.locations()) > before), daemon.endpoint())
-    daemon.process.terminate()
-    daemon.ends()
-
-
 def presence(folder):
     """who subscribes sees whether the device is there"""
     broker = Broker(folder)
@@ -341,7 +320,7 @@ def home(folder):
     daemon.ends()
 
 
-scenarios = {each.__name__: each for each in (whole, cuts, secure, refused, taken, presence, home)}
+scenarios = {each.__name__: each for each in (whole, cuts, secure, refused, presence, home)}
 for name in sys.argv[1:] or scenarios:
     if name not in scenarios:
         sys.exit(f"daemon: there is no {name}; there are {', '.join(scenarios)}")

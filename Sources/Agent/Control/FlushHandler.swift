@@ -61,7 +61,7 @@ final class FlushHandler {
             Goal(delivery: $0, acceptedBefore: $0.counters.accepted)
         }
         pipeline.handle(.flushRequested, at: now)
-        for delivery in deliveries { delivery.flush(at: now) }
+        for delivery in deliveries { delivery.flush(byOperator: true, at: now) }
         ticket.postpone()
         recorder.commit(at: now) { [unowned self] in
             // The system-sleep hook sends this.

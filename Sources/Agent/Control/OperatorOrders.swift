@@ -64,7 +64,7 @@ package struct OperatorOrders: Hashable {
         let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
         let name = settings.name
         switch depth.state {
-        case .taken: break
+        case .taken, .paused(EndpointState.notBound): break
         case .rebind:
             let waiting = depth.waiting + depth.inFlight
             guard waiting > 0, Self.anotherIdentity(depth.boundTo, than: settings) else { break }

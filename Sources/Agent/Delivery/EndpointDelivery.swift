@@ -133,10 +133,11 @@ final class EndpointDelivery {
         presence.publish([message], over: routes[0], done)
     }
 
-    func flush(at now: EventTime) {
+    /// - Parameter byOperator: a person waits for it.
+    func flush(byOperator: Bool = false, at now: EventTime) {
         link.gate.flushRequested(waiting: waiting)
-        schedule.flushRequested(at: now)
-        uplink.reconnect(at: now)
+        schedule.flushRequested(byOperator: byOperator, at: now)
+        uplink.reconnect(byOperator ? .operatorFlush : .event, at: now)
         step(at: now)
     }
 
@@ -323,6 +324,9 @@ final class EndpointDelivery {
                 let context = RenderContext(
                     identify: RecordID.make, secrets: try result.get(), gzip: schedule.gzip)
                 var request = RequestRenderer(route.settings, in: context).request(for: batch)
+                if schedule.awaitsSubscriber, request.broker?.subscriber == .required {
+                    request.broker?.subscriber = .awaited
+                }
                 try route.credentials.complete(&request, batchID: batch.id, at: loop.now)
                 sent()
                 send(request, of: attempt) { answered($0, request) }
@@ -406,7 +410,7 @@ extension EndpointDelivery {
             let (text, isAlarm) = UploadProblem.words(verdict, outcome)
             failed(text, isAlarm: isAlarm, isNews: isNews, at: now)
         }
-        if verdict == .collision { collided(at: now) }
+        if schedule.state == .taken, stateBefore != .taken { collided(at: now) }
         attempted(BatchAttempt(sent, verdict, outcome, number: attempts), now)
         changed()
         step(at: now)
@@ -516,7 +520,7 @@ extension EndpointDelivery {
         // This is not the route that failed.
         if link.egressRoute != nil {
             schedule.linkChanged(at: now)
-            uplink.reconnect(at: now)
+            uplink.reconnect(.linkChanged, at: now)
             connect()
         }
         changed()
@@ -545,7 +549,7 @@ extension EndpointDelivery {
     func resumed(at now: EventTime) {
         for route in routes { route.credentials.resumed() }
         schedule.resumed(at: now)
-        uplink.reconnect(at: now)
+        uplink.reconnect(.operatorFlush, at: now)
         recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
         problem.clear()
         changed()

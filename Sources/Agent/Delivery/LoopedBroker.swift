@@ -53,20 +53,24 @@ final class LoopedBroker {
     }
 
     func cancel(_ number: Int) {
-        connection.cancel(number)
+        connection.cancel(number, at: loop.now)
         arm()
     }
 
-    func reconnect(at now: EventTime) {
-        connection.reconnect(at: now)
+    func reconnect(_ cause: ReconnectCause, at now: EventTime) {
+        connection.reconnect(cause, at: now)
         arm()
     }
 
-    /// - Returns: who waited for an outcome, and is not called.
-    @discardableResult
-    func close() -> [(UplinkOutcome) -> Void] {
+    /// See `BrokerConnection.replace`.
+    func replace() -> [() -> Void] {
         alarm.deadline = nil
-        return connection.close()
+        return connection.replace(at: loop.now)
+    }
+
+    func close() {
+        alarm.deadline = nil
+        connection.close()
     }
 
     private func ready(_ descriptor: Int32, _ readiness: EventLoop.Readiness, at now: EventTime) {

@@ -83,9 +83,7 @@ package final class LoopedUplink: Uplink {
     ) throws(HTTPUplink.SetupError) -> LoopedBroker {
         if let known = brokers[key] {
             if known.isFor(session, request.tls) { return known }
-            for completion in known.close() {
-                failures.append { completion(UplinkOutcome(.failed(.broken("the connection was replaced")))) }
-            }
+            failures += known.replace()
             arm()
         }
         let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] news in
@@ -98,7 +96,9 @@ package final class LoopedUplink: Uplink {
 
     package func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
 
-    package func reconnect(at now: EventTime) { for broker in brokers.values { broker.reconnect(at: now) } }
+    package func reconnect(_ cause: ReconnectCause, at now: EventTime) {
+        for broker in brokers.values { broker.reconnect(cause, at: now) }
+    }
 
     package func closeIdleConnections(at now: EventTime) {
         http.closeIdleConnections(at: now)

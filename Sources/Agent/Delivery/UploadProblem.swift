@@ -44,6 +44,9 @@ struct UploadProblem {
             if let next = schedule.nextAttemptAt, next > now {
                 text += "; retry in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
             }
+        case .paused(EndpointState.notBound):
+            text +=
+                "; paused (not bound): `waypost endpoint bind \(schedule.settings.name)` binds it, retried every 15 min"
         case .paused(let reason):
             text += "; paused (\(reason)), retried every 15 min"
             if let rest = schedule.rest(at: now) {
@@ -63,7 +66,15 @@ struct UploadProblem {
         case (.failed(let failure), _):
             let isAlarm = if case .tls = failure { true } else { false }
             return (failure.message, isAlarm)
-        case (.published(let reply), _): return (reply.words ?? reply.failure?.message ?? verdict.word, false)
+        case (.published(let reply), _):
+            let text = reply.words ?? reply.failure?.message ?? verdict.word
+            guard verdict.lacksSubscriber else { return (text, false) }
+            return (
+                "\(text), so that nobody stores it: the oldest location is tried until somebody does; "
+                    + "no_subscriber = \"accept\" counts it as stored", false
+            )
+        case (.reply(let reply), .collision):
+            return ("status \(reply.status), by which this device is not the one of the asset", false)
         case (.reply(let reply), .goneStop), (.reply(let reply), .authStop), (.reply(let reply), .encodingRefused),
             (.reply(let reply), .tooLarge):
             return ("status \(reply.status)", false)

@@ -85,6 +85,8 @@ extension StatusReport {
             return "base_url, device or asset changed while rows waited for the old one: put it back, or waypost "
                 + "endpoint bind \(name), or drop \(name)"
         case .taken: return "another device reports this asset: waypost endpoint bind \(name) takes it back"
+        case .paused(EndpointState.notBound):
+            return "the server has never taken this device for the one of the asset: waypost endpoint bind \(name)"
         case .paused("auth"): return "renew the credential, then waypost endpoint resume \(name)"
         case .paused("not found"), .stopped: return "check base_url and device, then waypost endpoint resume \(name)"
         case .paused("every record refused"), .paused("too many rejected"):

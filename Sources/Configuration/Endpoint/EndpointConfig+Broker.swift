@@ -2,7 +2,7 @@ import Delivery
 import Positioning
 
 extension EndpointSettings {
-    /// `publish_rate`, `keepalive` and `client_id`: keys of endpoints whose profile is one of MQTT.
+    /// `publish_rate`, `keepalive`, `client_id` and `no_subscriber`: keys of endpoints whose profile is one of MQTT.
     mutating func readBroker(_ table: TableReader, _ profile: ProfileSuggestions, isBroker: Bool) {
         table.read(
             "publish_rate", into: &publishRate,
@@ -12,10 +12,13 @@ extension EndpointSettings {
             "keepalive", into: &keepAlive, as: .duration(.between(10, 65_535)), suggested: profile)
         table.read(
             "client_id", into: &clientID, as: .text("a client id, of the characters that the broker takes"))
+        table.read(
+            "no_subscriber", into: &noSubscriber, as: .word(NoSubscriber.allCases.map { ($0.rawValue, $0) }),
+            suggested: profile, on: .reload)
         let standard = EndpointSettings(baseURL: "", device: "")
         let changed = [
             ("publish_rate", publishRate != standard.publishRate), ("keepalive", keepAlive != standard.keepAlive),
-            ("client_id", clientID != nil),
+            ("client_id", clientID != nil), ("no_subscriber", noSubscriber != standard.noSubscriber),
         ]
         for (key, isChanged) in changed where isChanged && !isBroker {
             table.report(key, "found it with the profile \(profile.name.asTOML), expected it only with one of MQTT")

@@ -23,7 +23,7 @@ public struct AnswerJudge {
         case .published(let received):
             return received.verdict(
                 of: batch, rowsPerMessage: settings.profile.compiled.parts.broker?.rowsPerMessage ?? 1,
-                wantsStored: settings.delivery == .all)
+                needsSubscriber: settings.needsSubscriber)
         }
         guard reply.status >= 200 else {
             return .retry(.transport(.broken("the answer ended with the interim status \(reply.status)")), after: nil)

@@ -115,7 +115,7 @@ public struct AnswerTable {
 
 extension ResponseRules.CollisionSign {
     fileprivate var words: String {
-        let meaning = "another device reports this asset: nothing is sent"
+        let meaning = "another device reports this asset: nothing is sent; before an acceptance the endpoint pauses"
         guard !paths.isEmpty else { return meaning }
         let value = equals.map { " is \"\($0)\"" } ?? contains.map { " has \"\($0)\"" } ?? " is there"
         return "if \(paths.words)\(value)\(status.isEmpty ? ", whatever the status" : ""); \(meaning)"

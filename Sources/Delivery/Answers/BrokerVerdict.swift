@@ -7,24 +7,41 @@ extension BrokerReply {
 
     /// - Parameters:
     ///   - rowsPerMessage: maximum rows of one message.
-    ///   - wantsStored: a message that nobody subscribes to is not enough.
-    func verdict(of batch: Batch, rowsPerMessage: Int, wantsStored: Bool) -> Verdict {
+    ///   - needsSubscriber: a message that nobody subscribes to is not settled.
+    func verdict(of batch: Batch, rowsPerMessage: Int, needsSubscriber: Bool) -> Verdict {
         let meanings = reasons.map { reason in
-            reason.map { !wantsStored && $0.meaning == .notConfirmed ? MQTTMeaning.accepted : $0.meaning }
+            reason.map { !needsSubscriber && $0 == .noMatchingSubscribers ? MQTTMeaning.accepted : $0.meaning }
         }
-        if ending?.meaning == .taken { return .collision }
+        let isTaken = ending?.meaning == .taken
         let accepted = meanings.count { $0 == .accepted }
-        if accepted == meanings.count, ending == nil || accepted > 0 { return .accepted }
-        if accepted > 0 { return .partlyAccepted(items(meanings, of: batch, rowsPerMessage)) }
-        let decisive = zip(reasons, meanings).first { $0.1 != nil && $0.1 != .accepted }
-        guard let reason = decisive?.0 ?? ending else {
-            return .retry(.transport(failure ?? .broken("the connection ended without an answer")), after: nil)
+        // What was acknowledged is settled, whatever ended the connection.
+        if accepted > 0 {
+            if accepted == meanings.count, !isTaken { return .accepted }
+            return .partlyAccepted(items(meanings, of: batch, rowsPerMessage))
         }
-        return Verdict(reason, failure)
+        if isTaken { return .collision }
+        if let said = reasons.compactMap({ $0 }).first { return Verdict(ofMessage: said) }
+        guard let ending else { return failure == nil && meanings.isEmpty ? .accepted : lost }
+        switch ending.meaning {
+        case .auth, .slowDown, .misconfigured, .version: return Verdict(ofMessage: ending)
+        // Only of one message it is known that this is about it.
+        case .bisect where unanswered == .oneAlone: return Verdict(ofMessage: ending)
+        case .accepted, .notConfirmed, .retry, .bisect, .taken: return lost
+        }
+    }
+
+    private var lost: Verdict {
+        let failure = failure ?? .broken("the connection ended without an answer")
+        return switch unanswered {
+        case .nothing: .retry(.transport(failure), after: nil)
+        case .oneAlone: .retry(.lost(failure, isAlone: true), after: nil)
+        case .several: .retry(.lost(failure, isAlone: false), after: nil)
+        }
     }
 
     private func items(_ meanings: [MQTTMeaning?], of batch: Batch, _ rowsPerMessage: Int) -> ItemVerdicts {
         var items = ItemVerdicts()
+        items.isTaken = ending?.meaning == .taken
         for (index, meaning) in meanings.enumerated() where meaning != .accepted {
             let start = min(index * rowsPerMessage, batch.rows.count)
             let rows = batch.rows[start..<min(start + rowsPerMessage, batch.rows.count)]
@@ -36,6 +53,7 @@ extension BrokerReply {
             }
             if meaning == .auth { items.needsCredential = true }
             if meaning == .slowDown { items.after = Self.slowDownRest }
+            if reasons[index] == .noMatchingSubscribers { items.lacksSubscriber = true }
         }
         return items
     }
@@ -48,16 +66,16 @@ extension BrokerReply {
 }
 
 extension Verdict {
-    /// - Parameter failure: how the connection ended; nil = it goes on.
-    fileprivate init(_ reason: MQTTReason, _ failure: TransportFailure?) {
+    /// What a broker said of the first message that it did not accept, or instead of an answer to it.
+    fileprivate init(ofMessage reason: MQTTReason) {
         let code = Int(reason.rawValue)
         switch reason.meaning {
-        case .accepted, .retry: self = .retry(failure.map { .transport($0) } ?? .reason(reason.rawValue), after: nil)
-        case .notConfirmed, .slowDown: self = .retry(.reason(reason.rawValue), after: nil)
+        case .notConfirmed where reason == .noMatchingSubscribers: self = .retry(.noSubscriber, after: nil)
+        // Another client can only end a connection, not a message.
+        case .accepted, .retry, .notConfirmed, .slowDown, .taken: self = .retry(.reason(reason.rawValue), after: nil)
         case .auth: self = .authStop(status: code)
         case .misconfigured, .version: self = .misconfigured(status: code)
         case .bisect: self = reason == .packetTooLarge ? .tooLarge(status: code, after: nil) : .split(status: code)
-        case .taken: self = .collision
         }
     }
 

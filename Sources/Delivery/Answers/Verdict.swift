@@ -46,6 +46,13 @@ public enum Verdict: Hashable, Sendable {
         case status(Int)
         /// A reason code of MQTT.
         case reason(UInt8)
+        /// A broker has passed a message to nobody, and somebody has to store it.
+        case noSubscriber
+        /// The connection to a broker ended with messages of the batch unanswered.
+        ///
+        /// - Parameter isAlone: one message of the batch was the only packet that the broker had not answered: it may be the
+        ///   cause. Of several nobody knows which.
+        case lost(TransportFailure, isAlone: Bool)
     }
 
     /// What is wrong with a body that has to be read; the raw value is the words for people.
@@ -65,13 +72,14 @@ public enum Verdict: Hashable, Sendable {
         switch self {
         case .accepted: "accepted"
         case .partlyAccepted: "partly accepted"
-        case .retry(.transport(let failure), _): failure.word
+        case .retry(.transport(let failure), _), .retry(.lost(let failure, _), _): failure.word
         case .retry(.redirected, _): "redirected"
         case .retry(.conflict, _): "conflict"
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear reply"
         case .retry(.page, _): "web page"
         case .retry(.reason(let code), _): MQTTReason(rawValue: code).words
+        case .retry(.noSubscriber, _): MQTTReason.noMatchingSubscribers.words
         case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status, _):
             Verdict.words(ofStatus: status)
         case .authStop: "auth"
@@ -79,6 +87,32 @@ public enum Verdict: Hashable, Sendable {
         case .encodingRefused: "encoding refused"
         case .tooLarge: "too large"
         case .collision: "taken"
+        }
+    }
+
+    /// false for a failure that cannot be the fault of the row that goes out first, or of which nobody knows the row.
+    var mayBeAboutRows: Bool {
+        switch self {
+        case .retry(.lost(_, let isAlone), _): isAlone
+        case .retry(.noSubscriber, _): false
+        default: true
+        }
+    }
+
+    /// The other side has said something.
+    var isAnswer: Bool {
+        switch self {
+        case .retry(.transport, _), .retry(.lost, _): false
+        default: true
+        }
+    }
+
+    /// A broker has passed messages to nobody, which is not enough.
+    public var lacksSubscriber: Bool {
+        switch self {
+        case .retry(.noSubscriber, _): true
+        case .partlyAccepted(let items): items.lacksSubscriber
+        default: false
         }
     }
 
@@ -102,5 +136,9 @@ public struct ItemVerdicts: Hashable, Sendable {
     public var again: Set<Int64> = []
     /// Some of those that are to be sent again wait for another credential.
     public var needsCredential: Bool = false
+    /// Some of those that are to be sent again wait for somebody who subscribes to their topic.
+    public var lacksSubscriber: Bool = false
+    /// Another device reports this asset, as was said after the rest was accepted.
+    public var isTaken: Bool = false
     public var after: Duration?
 }

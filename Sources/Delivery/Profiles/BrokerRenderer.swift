@@ -23,6 +23,8 @@ extension RequestRenderer {
         var request = UplinkRequest(method: "PUBLISH", url: settings.baseURL, body: [], timeout: settings.timeout)
         request.broker = BrokerRequest(
             session: context.session(broker), messages: messages, rate: settings.publishRate)
+        request.broker?.sender = settings.name
+        request.broker?.subscriber = settings.needsSubscriber ? .required : .optional
         return request
     }
 }

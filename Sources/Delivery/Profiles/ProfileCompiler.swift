@@ -25,7 +25,7 @@ private struct ProfileCompiler {
     /// Keys of a profile that the configuration reads itself.
     private static let suggestionKeys = [
         "extends", "auth", "sign", "compress", "batch_size", "batch_window", "min_batch", "delivery", "max_age",
-        "fresh_head", "vars", "secrets", "publish_rate", "keepalive",
+        "fresh_head", "vars", "secrets", "publish_rate", "keepalive", "no_subscriber",
     ]
     private static let ownKeys = [
         "method", "url", "headers", "encoding", "content_type", "ascii", "max_records", "max_bytes", "record", "body",

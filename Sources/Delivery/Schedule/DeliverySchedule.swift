@@ -48,6 +48,7 @@ public struct DeliverySchedule: Sendable {
     private var refresh = CredentialRefresh()
     private var pacing = Pacing()
     private var previews = PreviewTurns()
+    private var subscriber = SubscriberWait()
     /// An operator wants the asset bound to this device; nothing else is started before that.
     private var wantsBind = false
     private let share: Double
@@ -72,6 +73,8 @@ extension DeliverySchedule {
     public var failures: Int { timer.failures }
     /// Whether to compress: off once the server has refused it.
     public var gzip: Bool { server.gzip }
+    /// Nobody subscribes to what goes to the broker: only the oldest row of the next attempt is tried.
+    public var awaitsSubscriber: Bool { subscriber.isOn }
     /// Maximum rows of a batch that the server is known to accept, never more than the setting.
     var limit: Int { server.maxRows }
     /// Times that a refused batch was taken apart.
@@ -233,11 +236,13 @@ extension DeliverySchedule {
     }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
-    public mutating func flushRequested(at now: EventTime) {
+    ///
+    /// - Parameter byOperator: a person waits for it.
+    public mutating func flushRequested(byOperator: Bool = false, at now: EventTime) {
         queue.flush()
         timer.sendBatchAtOnce()
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
-        timer.bringForward(at: now)
+        if byOperator { timer.cutShortByOperator(at: now) } else { timer.bringForward(at: now) }
     }
 
     /// Something happened that may happen to a whole fleet at once, such as the end of the hours of tracking: what waits, or
@@ -319,8 +324,16 @@ extension DeliverySchedule {
 
 // Events around the endpoint.
 extension DeliverySchedule {
-    /// The link came up or changed its address: our back-off starts over, what the server asked for holds.
+    /// The link came up or changed its address: our back-off starts over, unless the server was reached and has answered.
     public mutating func linkChanged(at now: EventTime) {
+        if timer.waitsAfterAnswer {
+            routes.linkChanged()
+        } else {
+            startOver(at: now)
+        }
+    }
+
+    private mutating func startOver(at now: EventTime) {
         timer.forgetFailures()
         routes.linkChanged()
         timer.sendBatchAtOnce()
@@ -334,7 +347,7 @@ extension DeliverySchedule {
         server.reset(batchSize: new.batchSize, gzip: settings.gzip)
         settings.copyPace(from: new)
         queue.limited(to: limit)
-        linkChanged(at: now)
+        startOver(at: now)
     }
 
     /// An operator resumed it, or its settings were read again.
@@ -401,12 +414,13 @@ extension DeliverySchedule {
         _ = activity.finish(attempt)
         streak.add(verdict.word)
         if case .retry(.transport, _) = verdict {} else { routes.reached() }
+        timer.attemptEnded(isAnswer: verdict.isAnswer)
         note(asked: verdict.asked, at: now)
         guard let place = batches.place(of: batch) else {
             answeredWithoutBatch(verdict, jitter: jitter, at: now)
             return []
         }
-        batches.answered(place, verdict.word)
+        if verdict.mayBeAboutRows { batches.answered(place, verdict.word) }
         switch verdict {
         case .accepted: return accepted(place, jitter: jitter, at: now)
         case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
@@ -422,8 +436,11 @@ extension DeliverySchedule {
     }
 
     private mutating func answeredWithoutBatch(_ verdict: Verdict, jitter: Double, at now: EventTime) {
+        if verdict == .accepted { succeeded(rows: 0, at: now) }
+        if case .partlyAccepted = verdict { succeeded(rows: 0, at: now) }
+        if verdict.lacksSubscriber { return awaitSubscriber(jitter: jitter, at: now) }
         switch verdict {
-        case .accepted, .partlyAccepted: succeeded(rows: 0, at: now)
+        case .accepted, .partlyAccepted: break
         case .split, .tooLarge, .retry: backOff(asked: verdict.asked, jitter: jitter, at: now)
         default: held(verdict, jitter: jitter, at: now)
         }
@@ -443,6 +460,7 @@ extension DeliverySchedule {
         state = .active
         acceptedBefore = true
         refresh.accepted()
+        subscriber.end()
         server.accepted(rows: rows, batchSize: settings.batchSize)
         pacing.accepted(settings.backoff, at: now)
         timer.succeeded(nextBatch: pacing.nextBatch, at: now)
@@ -461,11 +479,14 @@ extension DeliverySchedule {
         succeeded(rows: rows, at: now)
         let settled = conclude(batches.partlyAccepted(place, items, at: now), jitter: jitter, at: now)
         let isTooMany = batches.areTooManyRefused(items.refused.count, of: rows, at: now)
-        if items.needsCredential {
+        if items.lacksSubscriber { awaitSubscriber(jitter: jitter, at: now) }
+        if items.isTaken {
+            stop(.taken)
+        } else if items.needsCredential {
             credentialRefused(despiteAcceptance: true, jitter: jitter, at: now)
         } else if isTooMany {
             pause(EndpointState.tooManyRejected, jitter: jitter, at: now)
-        } else if !items.again.isEmpty {
+        } else if !items.again.isEmpty, !items.lacksSubscriber {
             backOff(asked: items.after, jitter: jitter, at: now)
         }
         return settled
@@ -536,6 +557,9 @@ extension DeliverySchedule {
                 timer.makeDue(at: now)
             }
             return []
+        case .noSubscriber:
+            awaitSubscriber(jitter: jitter, at: now)
+            return []
         case .status(429): pacing.throttled()
         case .reason(let code) where MQTTReason(rawValue: code).meaning == .slowDown: pacing.throttled()
         default: break
@@ -549,9 +573,17 @@ extension DeliverySchedule {
         switch cause {
         case .redirected: pause("redirected", jitter: jitter, at: now)
         case .conflict: pause("conflict", jitter: jitter, at: now)
-        case .transport, .status, .reason, .notConfirmed, .unclear, .page: break
+        case .transport, .lost, .status, .reason, .noSubscriber, .notConfirmed, .unclear, .page: break
         }
         return []
+    }
+
+    /// The broker works, and nobody stores what it takes.
+    private mutating func awaitSubscriber(jitter: Double, at now: EventTime) {
+        let wait = subscriber.missed(jitter: jitter)
+        if case .paused = state { return backOff(asked: nil, jitter: jitter, at: now) }
+        timer.countFailure()
+        timer.schedule(at: now + wait, earliest: now + settings.backoff.base)
     }
 
     /// Answers that are about the endpoint and not about rows.
@@ -573,6 +605,9 @@ extension DeliverySchedule {
         case .encodingRefused:
             if server.refusedEncoding() { return timer.makeDue(at: now) }
             pause("configuration (status 415)", jitter: jitter, at: now)
+        // Whoever never had the asset has lost it to nobody. A broker says 0x8E of a client that it knew.
+        case .collision where !acceptedBefore && !settings.profile.isForBroker:
+            pause(EndpointState.notBound, jitter: jitter, at: now)
         case .collision: stop(.taken)
         case .accepted, .partlyAccepted, .split, .tooLarge, .retry: break
         }
@@ -655,6 +690,7 @@ extension DeliverySchedule {
     public mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
         guard activity.finish(attempt) else { return }
         note(asked: verdict?.asked, of: routeOfNext, at: now)
+        if verdict?.lacksSubscriber == true { return awaitSubscriber(jitter: jitter, at: now) }
         if case .retry(_, let after) = verdict { backOff(asked: after, jitter: jitter, at: now) }
     }
 }

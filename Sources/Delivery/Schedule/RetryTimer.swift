@@ -9,6 +9,11 @@ struct RetryTimer: Sendable {
     /// No flush and no change of the link brings the next attempt before this.
     private(set) var earliest = EventTime.zero
     private var isBroughtForward = false
+    /// The last attempt was answered, whatever the answer.
+    private var wasAnswered = false
+    /// When an operator last cut a wait short; nil = never.
+    private var cutAt: EventTime?
+    private static let cutPause = Duration.seconds(10)
     /// When the batch that was formed last goes out, if that is later than at once.
     private var batchGoesOut = EventTime.min
 
@@ -41,6 +46,11 @@ struct RetryTimer: Sendable {
     /// What waits is urgent, and so is a batch that is only being formed.
     mutating func sendBatchAtOnce() { batchGoesOut = .min }
 
+    mutating func attemptEnded(isAnswer: Bool) { wasAnswered = isAnswer }
+
+    /// The server has said something that is waited after, so that another link changes nothing about it.
+    var waitsAfterAnswer: Bool { failures > 0 && wasAnswered }
+
     mutating func countFailure() { failures = min(failures + 1, 1_000_000) }
 
     mutating func countAtLeastOneFailure() { failures = max(1, failures) }
@@ -67,6 +77,13 @@ struct RetryTimer: Sendable {
     mutating func bringForward(at now: EventTime) {
         guard next > now, !isBroughtForward else { return }
         isBroughtForward = true
+        cutShort(at: now)
+    }
+
+    /// A person waits: once in ten seconds.
+    mutating func cutShortByOperator(at now: EventTime) {
+        guard next > now, cutAt.map({ now >= $0 + Self.cutPause }) ?? true else { return }
+        cutAt = now
         cutShort(at: now)
     }
 

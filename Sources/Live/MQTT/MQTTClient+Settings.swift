@@ -10,8 +10,8 @@ extension MQTTClient {
         package var will: MQTTMessage?
         /// Seconds between that end and the will; only in MQTT 5.
         package var willDelay: UInt32 = 0
-        /// Seconds without a packet of ours after which a PINGREQ is sent, unless the server wants another number; 0 =
-        /// never.
+        /// Seconds without a packet of ours after which a PINGREQ is sent, unless the server wants another number than 0;
+        /// 0 = never.
         package var keepAlive: UInt16 = 300
         /// Publishes that may be unanswered at a time, unless the server wants fewer.
         package var windowMax = 20

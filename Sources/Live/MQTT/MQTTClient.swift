@@ -110,6 +110,12 @@ package struct MQTTClient: Sendable {
         return max(0, welcome.window - requests.count { $0.question == .publish })
     }
 
+    /// Publishes that may be unanswered at a time; 0 before CONNACK.
+    package var window: Int { welcome.window }
+
+    /// Packets that the server has not answered, without pings.
+    package var unanswered: Int { requests.count }
+
     /// What is to be written next, which is empty when there is nothing.
     package mutating func takeOutput() -> [UInt8] {
         defer {
@@ -371,7 +377,10 @@ extension MQTTClient {
 extension MQTTWelcome {
     fileprivate init(_ settings: MQTTClient.Settings, _ properties: MQTTProperties) {
         window = min(settings.windowMax, Int(properties.number(.receiveMaximum) ?? UInt32(UInt16.max)))
-        keepAlive = properties.number(.serverKeepAlive).map { UInt16(truncatingIfNeeded: $0) } ?? settings.keepAlive
+        // A server that wants none does not close a silent connection, but it may be dead all the same.
+        keepAlive =
+            properties.number(.serverKeepAlive).map { UInt16(truncatingIfNeeded: $0) }.flatMap { $0 > 0 ? $0 : nil }
+            ?? settings.keepAlive
         if properties.number(.maximumQoS) == 0 { qosMax = .atMostOnce }
         canRetain = properties.number(.retainAvailable) != 0
         packetBytesMax = properties.number(.maximumPacketSize).map { Int($0) } ?? .max

@@ -56,6 +56,8 @@ package final class BrokerConnection {
     }
 
     package var nextDeadline: EventTime? {
+        // What has ended inside `send` or `cancel` is reported from the loop.
+        if link.hasReports { return .zero }
         let carried =
             switch carrier! {
             case .plain(let live): live.nextDeadline
@@ -74,27 +76,39 @@ package final class BrokerConnection {
         obey()
     }
 
-    package func cancel(_ number: Int) {
+    package func cancel(_ number: Int, at now: EventTime) {
+        self.now = now
         completions[number] = nil
-        link.cancel(number)
+        link.cancel(number, at: now)
+        obey()
     }
 
-    package func reconnect(at now: EventTime) {
+    package func reconnect(_ cause: ReconnectCause, at now: EventTime) {
         self.now = now
-        link.reconnect(at: now)
+        link.reconnect(cause, at: now)
         obey()
+    }
+
+    /// Ends the connection for one with another session, without calling back.
+    /// - Returns: who is to be called, with what the broker has answered.
+    package func replace(at now: EventTime) -> [() -> Void] {
+        link.replaced(at: now)
+        let ended = link.takeOutcomes().compactMap { outcome in
+            completions.removeValue(forKey: outcome.number).map { completion in
+                let outcome = report(outcome.result)
+                return { completion(outcome) }
+            }
+        }
+        close()
+        return ended
     }
 
     /// Leaves the broker, without calling back.
-    /// - Returns: who would have been called.
-    @discardableResult
-    package func close() -> [(UplinkOutcome) -> Void] {
-        defer { completions = [:] }
-        let waiting = completions.values
+    package func close() {
+        completions = [:]
         link.end()
         obey()
         closeCarrier()
-        return Array(waiting)
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
@@ -124,14 +138,17 @@ package final class BrokerConnection {
         for news in link.takeNews() { hear(news) }
         for outcome in link.takeOutcomes() {
             guard let completion = completions.removeValue(forKey: outcome.number) else { continue }
-            counters.requests += 1
-            let carried = recent
-            recent = HTTPUplink.Counters()
-            completion(
-                UplinkOutcome(
-                    outcome.result, bytesSent: carried.bytesSent, bytesReceived: carried.bytesReceived,
-                    newConnection: carried.connections > 0, peerAddress: peerAddress))
+            completion(report(outcome.result))
         }
+    }
+
+    private func report(_ result: UplinkOutcome.Result) -> UplinkOutcome {
+        counters.requests += 1
+        let carried = recent
+        recent = HTTPUplink.Counters()
+        return UplinkOutcome(
+            result, bytesSent: carried.bytesSent, bytesReceived: carried.bytesReceived,
+            newConnection: carried.connections > 0, peerAddress: peerAddress)
     }
 }
 

@@ -2,7 +2,8 @@ import Delivery
 import Live
 import Positioning
 
-/// A connection to a broker that is kept, and the requests that go over it, one after the other.
+/// A connection to a broker that is kept, and the requests that go over it. Several publish in turns, so that none waits for
+/// the answers of another.
 ///
 /// Its owner does what `takeCommands` says, reports what becomes of the connection, and hands on what `takeOutcomes`
 /// returns. A request ends when the broker has answered all of its messages, or with the connection: nothing is published
@@ -29,7 +30,7 @@ struct BrokerLink {
         case open
     }
 
-    private struct Request {
+    fileprivate struct Request {
         var number: Int
         var broker: BrokerRequest
         /// One for each message.
@@ -38,17 +39,35 @@ struct BrokerLink {
         var sent = 0
         /// Messages without an answer, in the order of sending.
         var inFlight: [(id: UInt16, place: Int)] = []
+        /// Nobody subscribes: the messages that are not written are not published.
+        var isHeld = false
+        /// Answered messages.
+        var answered = 0
         var detail: String?
         let limit: Duration
         /// For the connection; while it is open the machine keeps the time of answers.
         var deadline: EventTime
 
-        var isAnswered: Bool { !reasons.contains { $0 == nil } }
+        /// Nothing of it is waited for.
+        var isOver: Bool { answered == reasons.count || isHeld && inFlight.isEmpty }
+
+        mutating func settle(_ place: Int, _ reason: MQTTReason, _ words: String?) {
+            reasons[place] = reason
+            answered += 1
+            if reason.isError { detail = words }
+            switch broker.subscriber {
+            case .optional: break
+            case .required: if reason == .noMatchingSubscribers { isHeld = true }
+            case .awaited: if reason.meaning == .accepted { broker.subscriber = .required } else { isHeld = true }
+            }
+        }
     }
 
     /// After a connection that ended for the subscriptions: once it may have been by chance.
     private static let firstPause = Duration.seconds(60)
     private static let laterPause = Duration.seconds(3600)
+    /// Between waits that an event or a person may cut short.
+    private static let cutPause = Duration.seconds(10)
 
     let session: BrokerSession
     private let jitter: () -> Double
@@ -73,12 +92,22 @@ struct BrokerLink {
     /// Connections in a row that ended instead of an answer to the subscriptions, and when they are asked for again.
     private var subscriptionLosses = 0
     private var subscribeFrom = EventTime.zero
+    /// Whose turn it is comes first.
     private var requests: [Request] = []
-    private var pace = MessagePace()
+    /// By the name of the sender.
+    private var paces: [String: MessagePace] = [:]
+    /// Names of those who have sent messages.
+    private var senders: Set<String> = []
+    /// A connection was lost with messages unanswered: so many are published one at a time, to find one that is to blame.
+    private var suspects = 0
     private var delay = ReconnectDelay()
     private var takeover = TakeoverWatch()
     /// No attempt to connect before.
     private var notBefore = EventTime.zero
+    /// That wait follows something that the broker said.
+    private var waitsAfterAnswer = false
+    /// When a wait was last cut short; nil = never.
+    private var cutAt: EventTime?
     /// The connection is wanted without requests as well.
     private var isKept = false
     private var commands: [Command] = []
@@ -102,12 +131,10 @@ struct BrokerLink {
         return deadlines.compactMap { $0 }.min()
     }
 
-    /// Whether a message could be sent now were it not for the pace.
+    /// When a message that only its pace holds back may go out.
     private var paceDeadline: EventTime? {
-        guard isConnected, let request = requests.first, request.sent < request.broker.messages.count,
-            (client?.room ?? 0) > 0
-        else { return nil }
-        return pace.next(request.broker.rate)
+        guard isConnected, unsentBirths.isEmpty else { return nil }
+        return requests.compactMap { mayPublish($0) ? nextTurn(of: $0) : nil }.min()
     }
 
     private var subscribeDeadline: EventTime? {
@@ -118,6 +145,9 @@ struct BrokerLink {
     }
 
     private var isWanted: Bool { isKept || !requests.isEmpty }
+
+    /// Something waits to be taken.
+    var hasReports: Bool { !outcomes.isEmpty || !news.isEmpty || !commands.isEmpty }
 
     /// What was to be written since the last time is one piece.
     mutating func takeCommands() -> [Command] {
@@ -145,17 +175,34 @@ extension BrokerLink {
             Request(
                 number: number, broker: broker, reasons: Array(repeating: nil, count: broker.messages.count),
                 limit: limit, deadline: now + limit))
+        if !broker.messages.isEmpty { senders.insert(broker.sender) }
         isKept = session.staysOpen
         advance(at: now)
     }
 
-    mutating func cancel(_ number: Int) { requests.removeAll { $0.number == number } }
+    /// The others go on.
+    mutating func cancel(_ number: Int, at now: EventTime) {
+        requests.removeAll { $0.number == number }
+        advance(at: now)
+    }
 
-    /// Our own link came back, or somebody waits. What is open may be dead, which shows when it does not answer.
-    mutating func reconnect(at now: EventTime) {
-        delay.linkChanged()
+    /// What is open may be dead, which shows when it does not answer.
+    mutating func reconnect(_ cause: ReconnectCause, at now: EventTime) {
+        let isWaiting = notBefore > now
+        if isWaiting, waitsAfterAnswer, cause != .operatorFlush { return }
+        switch cause {
+        case .linkChanged: delay.linkChanged()
+        case .event, .operatorFlush:
+            guard isWaiting, cutAt.map({ now >= $0 + Self.cutPause }) ?? true else { return }
+            cutAt = now
+        }
         notBefore = now
         advance(at: now)
+    }
+
+    /// A connection for another session takes its place: the requests end with what was answered.
+    mutating func replaced(at now: EventTime) {
+        stop(.broken("the connection was replaced by one with another session"), unanswered: .max, at: now)
     }
 
     /// Leaves the broker for good, which publishes the will where there is one: nobody is here any more.
@@ -176,12 +223,12 @@ extension BrokerLink {
         settings.password = session.password.map { Array($0.utf8) }
         settings.will = session.will
         settings.keepAlive = UInt16(clamping: session.keepAlive.milliseconds / 1000)
-        if let limit = requests.first?.limit { settings.answerLimit = limit }
+        if let limit = requests.map(\.limit).max() { settings.answerLimit = limit }
         do throws(MQTTSetupError) {
             client = try MQTTClient(settings, at: now)
             state = .open
         } catch {
-            stop(.broken(error.description), reason: .badClientID, detail: error.description, at: now)
+            stop(.broken(error.description), said: .badClientID, detail: error.description, at: now)
         }
     }
 
@@ -198,7 +245,7 @@ extension BrokerLink {
             take(events, failure, unansweredSince: unansweredSince, at: now)
         } else if case .connecting = state {
             takeover.failed()
-            stop(failure, reason: nil, detail: nil, at: now)
+            stop(failure, at: now)
         }
         advance(at: now)
     }
@@ -206,9 +253,9 @@ extension BrokerLink {
     mutating func deadlineReached(at now: EventTime) {
         if let events = client?.deadlineReached(at: now) { take(events, at: now) }
         if !isConnected {
+            let failure = suspecting(.connect("no connection to the broker in time"))
             for request in requests where request.deadline <= now {
-                outcomes.append(
-                    Outcome(number: request.number, result: .failed(.connect("no connection to the broker in time"))))
+                outcomes.append(Outcome(number: request.number, result: .failed(failure)))
             }
             requests.removeAll { $0.deadline <= now }
         }
@@ -224,8 +271,8 @@ extension BrokerLink {
             case .connected:
                 isConnected = true
                 isVersionKnown = true
-                delay.connected()
                 takeover.connected(at: now)
+                if !takeover.isSuspected { delay.connected() }
                 unsentBirths = session.births[...]
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
             case .subscribed(_, let reasons):
@@ -236,22 +283,27 @@ extension BrokerLink {
             case .message(let message) where session.subscriptions.contains { $0.filter == message.topic }:
                 news.append(.message(message))
             case .message, .unsubscribed: break
-            case .ended(let ending, _):
-                if case .asked = subscription {
+            case .ended(let ending, let unsettled):
+                if case .asked = subscription, ending.meaning != .taken {
                     endedBySubscribing(failure ?? ending.failure, at: now)
                 } else {
-                    let isTaken = takeover.ended(ending, unansweredSince: unansweredSince, at: now)
-                    ended(ending, failure, isTaken: isTaken, at: now)
+                    takeover.ended(ending, unansweredSince: unansweredSince, at: now)
+                    // One that has lasted: the next wait does not grow.
+                    if isConnected, !takeover.isSuspected { delay.connected() }
+                    ended(ending, failure, unanswered: unsettled.count, at: now)
                 }
             }
         }
     }
 
     private mutating func settled(_ id: UInt16, _ reason: MQTTReason, _ detail: String?) {
+        for index in requests.indices {
+            guard let place = requests[index].inFlight.firstIndex(where: { $0.id == id }) else { continue }
+            requests[index].settle(requests[index].inFlight.remove(at: place).place, reason, detail)
+            suspects = max(0, suspects - 1)
+            return
+        }
         // Others are births, and of a request that was given up.
-        guard !requests.isEmpty, let index = requests[0].inFlight.firstIndex(where: { $0.id == id }) else { return }
-        requests[0].reasons[requests[0].inFlight.remove(at: index).place] = reason
-        if reason.isError { requests[0].detail = detail }
     }
 
     /// As AWS IoT does where a topic is not allowed. That says nothing about the rows, nor about another client.
@@ -259,19 +311,29 @@ extension BrokerLink {
         subscriptionLosses += 1
         subscribeFrom = now + (subscriptionLosses == 1 ? Self.firstPause : Self.laterPause)
         if subscriptionLosses > 1 { news.append(.subscribed(refused: session.subscriptions.map(\.filter))) }
-        stop(failure, reason: nil, detail: nil, at: now)
+        stop(failure, unanswered: .max, at: now)
     }
 
     private mutating func ended(
-        _ ending: MQTTClient.Ending, _ failure: TransportFailure?, isTaken: Bool, at now: EventTime
+        _ ending: MQTTClient.Ending, _ failure: TransportFailure?, unanswered: Int, at now: EventTime
     ) {
         if isOtherVersionNext(after: ending) {
             close()
             notBefore = now
             return
         }
-        let (reason, detail) = isTaken ? (.sessionTakenOver, nil) : ending.said
-        stop(failure ?? ending.failure, reason: reason, detail: detail, at: now)
+        let (reason, detail) = ending.said
+        stop(
+            suspecting(failure ?? ending.failure), said: reason, detail: detail, unanswered: unanswered,
+            isAnswer: ending.isAnswer, at: now)
+    }
+
+    /// Whoever reads it may know of the other client.
+    private func suspecting(_ failure: TransportFailure) -> TransportFailure {
+        guard takeover.isSuspected else { return failure }
+        return failure.adding(
+            "after \(takeover.losses) losses in a row soon after connecting: perhaps another client has the client id "
+                + session.clientID)
     }
 
     /// A broker that does not know MQTT 5 says so, or closes without a word as RabbitMQ 3.10 does. So does what stands before a
@@ -293,24 +355,33 @@ extension BrokerLink {
     }
 
     /// The connection is over, and with it the requests.
+    ///
+    /// - Parameters:
+    ///   - reason: an error that the broker said; nil = none.
+    ///   - unanswered: publishes that the broker had not answered; more where it is known that none is to blame.
+    ///   - isAnswer: the broker has said something.
     private mutating func stop(
-        _ failure: TransportFailure, reason: MQTTReason?, detail: String?, at now: EventTime
+        _ failure: TransportFailure, said reason: MQTTReason? = nil, detail: String? = nil, unanswered: Int = 0,
+        isAnswer: Bool = false, at now: EventTime
     ) {
+        for request in requests where !request.inFlight.isEmpty {
+            suspects = max(suspects, request.reasons.count - request.answered)
+        }
+        for request in requests {
+            outcomes.append(
+                Outcome(
+                    number: request.number,
+                    result: request.result(failure, said: reason, detail, isAlone: unanswered == 1)))
+        }
+        requests = []
         close()
         notBefore = now + delay.lost(jitter: jitter())
+        waitsAfterAnswer = isAnswer || reason != nil
         switch reason?.meaning {
         case nil, .accepted, .retry, .slowDown: break
         // It would only be refused again: the next request tries it.
         default: isKept = false
         }
-        for request in requests {
-            let isDecided = reason.map { $0.meaning != .retry } == true || request.reasons.contains { $0 != nil }
-            let reply = BrokerReply(
-                request.reasons, ending: reason, failure: failure, detail: detail ?? request.detail)
-            outcomes.append(
-                Outcome(number: request.number, result: isDecided ? .published(reply) : .failed(failure)))
-        }
-        requests = []
     }
 
     private mutating func close() {
@@ -320,7 +391,6 @@ extension BrokerLink {
         client = nil
         isConnected = false
         subscription = .none
-        for index in requests.indices { requests[index].inFlight = [] }
     }
 }
 
@@ -342,14 +412,9 @@ extension BrokerLink {
             do throws(MQTTRefusal) { _ = try client?.publish(birth, at: now) } catch .windowFull { break } catch {}
             unsentBirths = unsentBirths.dropFirst()
         }
-        while !requests.isEmpty, unsentBirths.isEmpty {
-            publishFirst(at: now)
-            guard requests[0].isAnswered else { break }
-            let done = requests.removeFirst()
-            outcomes.append(
-                Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
-        }
-        if let due = subscribeDeadline, due <= now, unsentBirths.isEmpty {
+        guard unsentBirths.isEmpty else { return }
+        publishInTurns(at: now)
+        if let due = subscribeDeadline, due <= now {
             do throws(MQTTRefusal) {
                 _ = try client?.subscribe(session.subscriptions, at: now)
                 subscription = .asked
@@ -360,31 +425,94 @@ extension BrokerLink {
         }
     }
 
-    private mutating func publishFirst(at now: EventTime) {
-        while requests[0].sent < requests[0].broker.messages.count, (client?.room ?? 0) > 0,
-            pace.next(requests[0].broker.rate).map({ $0 <= now }) ?? true
-        {
-            let place = requests[0].sent
-            do throws(MQTTRefusal) {
-                if let id = try client?.publish(requests[0].broker.messages[place], at: now) {
-                    requests[0].inFlight.append((id, place))
-                } else {
-                    // Of QoS 0 nothing more is heard.
-                    requests[0].reasons[place] = .success
-                }
-            } catch {
-                guard let reason = error.reason else { return }
-                requests[0].reasons[place] = reason
-                requests[0].detail = error.words
+    /// Ends when no request may publish another message now.
+    private mutating func publishInTurns(at now: EventTime) {
+        var idle = 0
+        while idle < requests.count {
+            idle = publishFirst(at: now) ? 0 : idle + 1
+            if requests[0].isOver {
+                let done = requests.removeFirst()
+                outcomes.append(
+                    Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
+                idle = 0
+            } else if requests.count > 1 {
+                requests.append(requests.removeFirst())
             }
-            requests[0].sent += 1
-            pace.sent(requests[0].broker.rate, at: now)
         }
+    }
+
+    /// - Returns: whether the request whose turn it is had a message for now.
+    private mutating func publishFirst(at now: EventTime) -> Bool {
+        guard mayPublish(requests[0]), nextTurn(of: requests[0]).map({ $0 <= now }) ?? true else { return false }
+        let place = requests[0].sent
+        var message = requests[0].broker.messages[place]
+        // What the broker keeps of the topic may be newer than a message that is only tried.
+        if requests[0].broker.subscriber == .awaited { message.isRetained = false }
+        do throws(MQTTRefusal) {
+            if let id = try client?.publish(message, at: now) {
+                requests[0].inFlight.append((id, place))
+            } else {
+                // Of QoS 0 nothing more is heard.
+                requests[0].settle(place, .success, nil)
+            }
+        } catch {
+            guard let reason = error.reason else { return false }
+            requests[0].settle(place, reason, error.words)
+        }
+        requests[0].sent += 1
+        if let rate = requests[0].broker.rate {
+            paces[requests[0].broker.sender, default: MessagePace()].sent(rate, at: now)
+        }
+        return true
+    }
+
+    /// Whether it has another message that may go out, were it not for its pace.
+    private func mayPublish(_ request: Request) -> Bool {
+        guard let client, request.sent < request.reasons.count, !request.isHeld, client.room > 0 else { return false }
+        if suspects > 0 { return client.unanswered == 0 }
+        if request.inFlight.isEmpty { return true }
+        // Each of the others finds room at once, as far as the broker allows as many.
+        return request.broker.subscriber != .awaited && client.room > min(senders.count - 1, client.window - 1)
+    }
+
+    private func nextTurn(of request: Request) -> EventTime? {
+        request.broker.rate.flatMap { paces[request.broker.sender]?.next($0) }
     }
 
     private mutating func flush() {
         guard let bytes = client?.takeOutput(), !bytes.isEmpty else { return }
         commands.append(.write(bytes))
+    }
+}
+
+extension BrokerLink.Request {
+    /// How it ends with its connection.
+    ///
+    /// - Parameter isAlone: the broker had not answered exactly one publish.
+    fileprivate func result(
+        _ failure: TransportFailure, said reason: MQTTReason?, _ detail: String?, isAlone: Bool
+    ) -> UplinkOutcome.Result {
+        let isTaken = reason?.meaning == .taken
+        if isOver, !isTaken { return .published(BrokerReply(reasons, detail: self.detail)) }
+        let hasBegun = !inFlight.isEmpty || answered > 0
+        guard hasBegun || reason.map({ $0.meaning != .retry }) == true else {
+            return .failed(failure.beforePublishing)
+        }
+        return .published(
+            BrokerReply(
+                reasons, ending: reason, failure: failure,
+                unanswered: inFlight.isEmpty ? .nothing : isAlone ? .oneAlone : .several,
+                detail: detail ?? self.detail))
+    }
+}
+
+extension TransportFailure {
+    /// Nothing of a request was written, so that nothing of it can be the cause.
+    fileprivate var beforePublishing: TransportFailure {
+        switch self {
+        case .timeout(let words), .closedWithoutReply(let words), .broken(let words): .connect(words)
+        case .resolve, .connect, .tls, .clock: self
+        }
     }
 }
 
@@ -394,13 +522,9 @@ private struct MessagePace {
     private var count = 0
 
     /// When the next message may go out; nil = at any time.
-    func next(_ rate: Int?) -> EventTime? {
-        guard let rate else { return nil }
-        return count < rate ? .zero : second + .seconds(1)
-    }
+    func next(_ rate: Int) -> EventTime? { count < rate ? nil : second + .seconds(1) }
 
-    mutating func sent(_ rate: Int?, at now: EventTime) {
-        guard rate != nil else { return }
+    mutating func sent(_ rate: Int, at now: EventTime) {
         if now >= second + .seconds(1) { (second, count) = (now, 0) }
         count += 1
     }
@@ -414,6 +538,14 @@ extension MQTTClient.Ending {
             // A farewell without an error is a restart.
             (reason.isError ? reason : nil, detail)
         case .disconnected, .defect, .noAnswer, .lost: (nil, nil)
+        }
+    }
+
+    /// The broker has said something, if only that it stops.
+    fileprivate var isAnswer: Bool {
+        switch self {
+        case .refused, .dismissed: true
+        case .disconnected, .defect, .noAnswer, .lost: false
         }
     }
 

@@ -33,13 +33,12 @@ public struct AnswerReport: CustomStringConvertible {
 
     /// What the reason codes of MQTT mean.
     private static func lines(ofBroker endpoint: EndpointSettings) -> [String] {
-        let isLatest = endpoint.delivery == .latest
         let rows = MQTTMeaning.allCases.map { meaning in
             let codes = MQTTReason.all(meaning: meaning).map(\.code).joined(separator: ", ")
             let what =
                 switch meaning {
                 case .accepted: "settled"
-                case .notConfirmed: isLatest ? "settled, since only the newest counts" : "nobody stored it: sent again"
+                case .notConfirmed: noSubscriber(endpoint)
                 case .retry: "sent again"
                 case .slowDown: "sent again later, and less of it"
                 case .auth: "the credential is read again, then the endpoint pauses"
@@ -50,7 +49,15 @@ public struct AnswerReport: CustomStringConvertible {
                 }
             return (meaning.rawValue, "\(codes): \(what)")
         }
-        return aligned(rows + [("no answer", "the connection ended: what is not answered is sent again")])
+        return aligned(rows + [("no answer", "the connection ended: what is not answered is sent again, one by one")])
+    }
+
+    private static func noSubscriber(_ endpoint: EndpointSettings) -> String {
+        switch (endpoint.delivery, endpoint.noSubscriber) {
+        case (.latest, _): "settled, since only the newest counts"
+        case (.all, .accept): "settled, since no_subscriber = \"accept\""
+        case (.all, .hold): "nobody stored it: only the oldest location is sent again until somebody subscribes"
+        }
     }
 
     private static func aligned(_ rows: [(String, String)]) -> [String] {

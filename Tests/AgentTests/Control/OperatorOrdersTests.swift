@@ -56,6 +56,7 @@ import Testing
 
     @Test func anAssetThatWasTakenIsTakenBack() throws {
         #expect(try orders(bind, [settings()], state: .taken).queue == [.bind(endpoint: "main")])
+        #expect(try orders(bind, [settings()], state: .paused(reason: "not bound")).queue == [.bind(endpoint: "main")])
         #expect(throws: ControlError.self) { try orders(bind, [settings()]) }
     }
 

@@ -193,10 +193,53 @@ import Testing
     @Test func stopsAtACollision() throws {
         try bench { loop, delivery, uplink in
             sendFirst(loop, delivery)
+            uplink.answer(200)
+            record(6...10, delivery, at: loop.now)
+            delivery.step(at: loop.now)
+            form([batch(6...10)], delivery, at: loop.now)
             uplink.answer(409, #"{"error":"asset_taken"}"#)
             #expect(delivery.schedule.state == .taken && delivery.waiting == 5)
             delivery.step(at: loop.now + .seconds(86_400))
-            #expect(uplink.requests.count == 1)
+            #expect(uplink.requests.count == 2)
+        }
+    }
+
+    @Test func aDeviceThatIsNotBoundKeepsItsRowsAndSaysHowToBindIt() throws {
+        var settings = settings
+        settings.onCollision = .clear
+        let lines = LogLines()
+        try bench(settings, lines: lines) { loop, delivery, uplink in
+            sendFirst(loop, delivery)
+            uplink.answer(409, #"{"error":"asset_taken"}"#)
+            #expect(delivery.schedule.state == .paused(reason: "not bound") && delivery.waiting == 5)
+            #expect(delivery.lastProblem?.contains("`waypost endpoint bind main`") == true)
+            #expect(StatusReport.advice(delivery)?.contains("waypost endpoint bind main") == true)
+        }
+        #expect(lines.text.contains { $0.contains("`waypost endpoint bind main`") })
+        #expect(!lines.text.contains { $0.contains("another device reports") })
+    }
+
+    @Test func withoutASubscriberOneRowIsTriedAndTheProblemNamesTheKey() throws {
+        let settings = try loaded(
+            smallest
+                + """
+                [[endpoint]]
+                name = "main"
+                base_url = "mqtts://broker.example"
+                profile = "waypost-mqtt"
+                batch_size = 5
+                """
+        ).config.endpoints.last?.settings
+        try bench(settings) { loop, delivery, uplink in
+            sendFirst(loop, delivery)
+            #expect(uplink.requests.last?.broker?.subscriber == .required)
+            uplink.end(UplinkOutcome(.published(BrokerReply(Array(repeating: .noMatchingSubscribers, count: 5)))))
+            #expect(delivery.lastProblem?.contains("no_subscriber") == true)
+            delivery.step(at: loop.now + .seconds(11))
+            #expect(uplink.requests.last?.broker?.subscriber == .awaited)
+            #expect(delivery.waiting == 5)
+            uplink.end(UplinkOutcome(.published(BrokerReply(Array(repeating: .success, count: 5)))))
+            #expect(delivery.waiting == 0 && delivery.lastProblem == nil)
         }
     }
 

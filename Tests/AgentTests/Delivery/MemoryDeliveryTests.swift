@@ -77,7 +77,7 @@ import Testing
         #expect(bench.uplink.requests.count == 1)
         #expect(bench.recorder.held == 1 && bench.delivery.waiting == 1)
         bench.delivery.step(at: bench.loop.now + .seconds(1000))
-        #expect(bench.uplink.requests.count == (status == 409 ? 1 : 2))
+        #expect(bench.uplink.requests.count == 2)
     }
 
     @Test func whatIsTooLargeGoesInHalves() throws {

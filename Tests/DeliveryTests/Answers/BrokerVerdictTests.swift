@@ -12,21 +12,27 @@ import Testing
         var reasons: [MQTTReason?]
         var ending: MQTTReason?
         var failure: TransportFailure?
+        var unanswered = BrokerReply.Unanswered.nothing
         var verdict: Verdict
         var testDescription: String { "\(reasons.map { $0?.code ?? "-" }) \(ending?.code ?? "")" }
 
-        init(_ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil, _ verdict: Verdict)
-        {
+        init(
+            _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
+            leaving unanswered: BrokerReply.Unanswered = .nothing, _ verdict: Verdict
+        ) {
             (self.reasons, self.ending, self.failure, self.verdict) = (reasons, ending, failure, verdict)
+            self.unanswered = unanswered
         }
     }
 
     private static func partly(
-        refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false, after: Duration? = nil
+        refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false,
+        lacksSubscriber: Bool = false, isTaken: Bool = false, after: Duration? = nil
     ) -> Verdict {
         var items = ItemVerdicts()
         (items.refused, items.again) = (refused, again)
         (items.needsCredential, items.after) = (needsCredential, after)
+        (items.lacksSubscriber, items.isTaken) = (lacksSubscriber, isTaken)
         return .partlyAccepted(items)
     }
 
@@ -34,8 +40,8 @@ import Testing
         Case([.success, .success], .accepted),
         Case([], .accepted),
         // Nobody stored it.
-        Case([.noMatchingSubscribers], .retry(.reason(0x10), after: nil)),
-        Case([.success, .noMatchingSubscribers], partly(again: [2])),
+        Case([.noMatchingSubscribers], .retry(.noSubscriber, after: nil)),
+        Case([.success, .noMatchingSubscribers], partly(again: [2], lacksSubscriber: true)),
         Case([.success, .badPayload, .success], partly(refused: [2: "the payload is not of the announced format"])),
         Case([.badPayload, .badPayload], .split(status: 0x99)),
         Case([.packetTooLarge], .tooLarge(status: 0x95, after: nil)),
@@ -54,19 +60,43 @@ import Testing
         Case([], ending: .badCredential, .authStop(status: 0x86)),
         Case([nil], ending: .badClientID, .misconfigured(status: 0x85)),
         Case([nil], ending: .unsupportedVersion, .misconfigured(status: 0x84)),
-        Case([.success, nil], ending: .sessionTakenOver, failure: broker, .collision),
+        // Of several nobody knows which is to blame, and of a connection that had nothing to answer none is.
+        Case([nil, nil], failure: broker, leaving: .several, .retry(.lost(broker, isAlone: false), after: nil)),
+        Case([nil, nil], failure: broker, leaving: .oneAlone, .retry(.lost(broker, isAlone: true), after: nil)),
+        Case(
+            [nil, nil], ending: .packetTooLarge, failure: broker, leaving: .several,
+            .retry(.lost(broker, isAlone: false), after: nil)),
+        Case(
+            [nil, nil], ending: .packetTooLarge, failure: broker, leaving: .oneAlone,
+            .tooLarge(status: 0x95, after: nil)),
+        Case([nil], ending: .malformedPacket, failure: broker, .retry(.transport(broker), after: nil)),
+        // What was acknowledged before counts.
+        Case([nil], ending: .sessionTakenOver, failure: broker, leaving: .several, .collision),
+        Case(
+            [.success, nil], ending: .sessionTakenOver, failure: broker, leaving: .oneAlone,
+            partly(again: [2], isTaken: true)),
+        Case([.success], ending: .sessionTakenOver, failure: broker, partly(isTaken: true)),
+        // No client can take over a message.
+        Case([.sessionTakenOver], .retry(.reason(0x8E), after: nil)),
         Case([nil], ending: .serverUnavailable, failure: broker, .retry(.transport(broker), after: nil)),
     ]
 
     @Test(arguments: cases) func meansForHistory(_ item: Case) {
-        let reply = BrokerReply(item.reasons, ending: item.ending, failure: item.failure)
+        let reply = BrokerReply(
+            item.reasons, ending: item.ending, failure: item.failure, unanswered: item.unanswered)
         let rows = item.reasons.indices.map { Sample.bare(seq: Int64($0) + 1) }
-        #expect(reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, wantsStored: true) == item.verdict)
+        #expect(reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, needsSubscriber: true) == item.verdict)
     }
 
     @Test func nobodyHasToListenForTheNewestAlone() {
         let reply = BrokerReply([.noMatchingSubscribers])
-        #expect(reply.verdict(of: Sample.batch([Sample.row]), rowsPerMessage: 1, wantsStored: false) == .accepted)
+        #expect(reply.verdict(of: Sample.batch([Sample.row]), rowsPerMessage: 1, needsSubscriber: false) == .accepted)
+    }
+
+    @Test func aLossCountsOnlyAgainstASoleMessage() {
+        let verdicts = [true, false].map { Verdict.retry(.lost(Self.broker, isAlone: $0), after: nil) }
+        #expect(verdicts.map(\.mayBeAboutRows) == [true, false])
+        #expect(!Verdict.retry(.noSubscriber, after: nil).mayBeAboutRows)
     }
 
     /// Which of several rows in one message is to blame is found when it is alone.
@@ -74,7 +104,7 @@ import Testing
         let rows = (1...5).map { Sample.bare(seq: $0) }
         let reply = BrokerReply([.success, .badPayload, .badPayload])
         #expect(
-            reply.verdict(of: Sample.batch(rows), rowsPerMessage: 2, wantsStored: true)
+            reply.verdict(of: Sample.batch(rows), rowsPerMessage: 2, needsSubscriber: true)
                 == Self.partly(refused: [5: "the payload is not of the announced format"], again: [3, 4]))
     }
 
@@ -87,7 +117,7 @@ import Testing
                 let rows = reasons.indices.map { Sample.bare(seq: Int64($0) + 1) }
                 let reply = BrokerReply(reasons, failure: Self.broker)
                 let notTaken = reasons.indices.filter { reasons[$0]?.meaning != .accepted }
-                switch reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, wantsStored: true) {
+                switch reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, needsSubscriber: true) {
                 case .accepted: if !notTaken.isEmpty { wrong.append("\(code) is accepted") }
                 case .partlyAccepted(let items):
                     for index in notTaken {

@@ -182,10 +182,66 @@ extension DeliveryScheduleTests {
         (.goneStop(status: 410), .stopped(reason: "gone")), (.collision, .taken),
     ]
 
+    /// Whoever never had the asset has lost it to nobody.
+    @Test func aCollisionBeforeAnythingWasAcceptedIsNoTakeover() {
+        var schedule = sending()
+        schedule.attemptFinished(.collision, at: at(1))
+        #expect(schedule.state == .paused(reason: "not bound"))
+        guard case .wait(let probe?) = schedule.next(at: at(2)) else { return _ = Issue.record("it waits") }
+        #expect(schedule.next(at: probe) == .send(batch: "a"))
+        schedule.tries("a", .accepted, at: probe)
+        #expect(schedule.state == .active)
+        schedule.forms([.init(id: "b", rows: 1)], at: probe)
+        schedule.tries("b", .collision, at: probe)
+        #expect(schedule.state == .taken)
+    }
+
+    /// What the broker confirmed is settled first.
+    @Test func aTakeoverAfterConfirmationsStops() {
+        var schedule = sending(3)
+        var items = ItemVerdicts()
+        (items.again, items.isTaken) = ([3], true)
+        #expect(schedule.attemptFinished(.partlyAccepted(items), at: at(1)).map(\.how) == [.partly(items)])
+        #expect(schedule.state == .taken)
+    }
+
+    @Test func withoutASubscriberTheOldestIsTriedLessAndLessOften() {
+        var schedule = sending()
+        #expect(!schedule.awaitsSubscriber)
+        var now = at(1)
+        var waits: [Double] = []
+        for _ in 0..<9 {
+            schedule.tries("a", .retry(.noSubscriber, after: nil), at: now)
+            #expect(schedule.awaitsSubscriber)
+            // Another link changes nothing about it.
+            schedule.linkChanged(at: now)
+            guard case .wait(let next?) = schedule.next(at: now) else { return _ = Issue.record("it waits") }
+            waits.append(next.seconds(since: now))
+            now = next
+        }
+        #expect(waits == [10, 20, 40, 80, 160, 320, 600, 600, 600])
+        #expect(schedule.bisects == 0)
+        schedule.tries("a", .accepted, at: now)
+        #expect(!schedule.awaitsSubscriber && schedule.failures == 0)
+    }
+
+    @Test func aPersonShortensAWaitOnceInTenSeconds() {
+        var schedule = sending()
+        for _ in 0..<6 { schedule.tries("a", unavailable, jitter: 0.9, at: at(0)) }
+        schedule.linkChanged(at: at(2))
+        #expect(schedule.failures == 6, "the server has answered")
+        for (flushed, isDue) in [(3.0, true), (5, false), (14, true)] {
+            schedule.flushRequested(byOperator: true, at: at(flushed))
+            #expect((schedule.next(at: at(flushed)) == .send(batch: "a")) == isDue)
+            if isDue { schedule.tries("a", unavailable, jitter: 0.9, at: at(flushed)) }
+        }
+    }
+
     @Test(arguments: DeliveryScheduleTests.stopping)
     func stopsUntilSomebodyResumes(verdict: Verdict, state: EndpointState) {
-        var schedule = sending()
-        schedule.attemptFinished(verdict, at: at(1))
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 10)], acceptedBefore: true, at: at(0))
+        schedule.tries("a", verdict, at: at(1))
         #expect(schedule.state == state)
         schedule.rowsRecorded(1000, at: at(2))
         schedule.flushRequested(at: at(2))

@@ -128,7 +128,10 @@ import Testing
             schedule.tries("a", unavailable, jitter: 0.5, at: now)
             #expect(schedule.next(at: now) == .wait(until: now + .milliseconds(Int(wait * 1000))))
         }
-        // Our own link is back.
+        // Our own link is back, which is no reason to ask a server again that has answered.
+        schedule.linkChanged(at: at(262))
+        #expect(schedule.next(at: at(262)) != .send(batch: "a"))
+        schedule.tries("a", .retry(.transport(.connect("")), after: nil), jitter: 0.5, at: at(262))
         schedule.linkChanged(at: at(270))
         #expect(schedule.next(at: at(270)) == .send(batch: "a"))
     }
