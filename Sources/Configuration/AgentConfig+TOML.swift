@@ -82,6 +82,10 @@ extension AgentConfig {
         {
             endpoints[index].settings.subscriptions = RemoteTopic.allCases.map { "\(topic)/\($0.rawValue)" }
         }
+        // Where one of them could not be read, nothing runs.
+        if endpoints.count == endpointTables.count {
+            EndpointConfig.nameClients(&endpoints, endpointTables.map(\.0))
+        }
 
         guard let source else { return nil }
         self.source = source

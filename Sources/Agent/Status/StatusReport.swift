@@ -99,6 +99,9 @@ struct StatusReport {
     private static func problems(of delivery: EndpointDelivery) -> [String] {
         var problems: [String] = []
         let name = delivery.settings.name
+        if let other = delivery.settings.clientIDSharedWith {
+            problems.append("\(name): \(EndpointSettings.words(clientIDSharedWith: other))")
+        }
         if let problem = delivery.lastProblem { problems.append("\(name): \(problem)") }
         if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
             problems.append("\(name): \(delivery.schedule.state.word): \(advice)")
