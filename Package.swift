@@ -28,6 +28,14 @@ func module(
         swiftSettings: strict + (isRare ? [size] : []))
 }
 
+/// A target in C or C++: a shim without logic, or embedded files. A release checks the ends of buffers whose size the compiler knows.
+func shim(_ name: String, linked libraries: [String] = []) -> Target {
+    .target(
+        name: name, cSettings: [.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))],
+        cxxSettings: [.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))],
+        linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
 func tool(_ name: String, _ dependencies: [Target.Dependency], path: String) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies + [argumentParser], path: path, swiftSettings: strict)
@@ -100,16 +108,16 @@ let daemon: [Target] = [
     .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
     // System libraries: shims and module maps, no logic.
-    .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
-    .target(name: "CTOML"),
-    .target(name: "CLinux"),
+    shim("CCurl", linked: ["curl"]),
+    shim("CTOML"),
+    shim("CLinux"),
     // sd-bus, loaded at run time.
-    .target(name: "CBus"),
+    shim("CBus"),
     // The files of Sources/Pages, embedded.
-    .target(name: "CPages"),
+    shim("CPages"),
     // Headers alone: the library is loaded at run time. See Sources/CGPS/include/CGPS.h.
-    .target(name: "CGPS"),
-    .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    shim("CGPS"),
+    shim("CSQLite", linked: ["sqlite3"]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
     .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
@@ -127,7 +135,7 @@ let helpers: [Target] = [
         path: "Sources/Collector", swiftSettings: strict),
     module("DriveSimulation", ["Positioning"]),
     // The whole daemon in a world that is made up: docs/architecture.md.
-    .target(name: "CSimDisk", linkerSettings: [.linkedLibrary("sqlite3")]),
+    shim("CSimDisk", linked: ["sqlite3"]),
     module(
         "Simworld",
         [
