@@ -167,7 +167,7 @@ install: ## into $(DESTDIR)$(prefix); run make build first
 	test -e "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml" || \
 		install -D -m 0640 systemd/waypost.toml "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml"
 
-deb: setup ## a Debian package for this suite and architecture, in build/
+deb: setup ## a Debian package for this suite and architecture, with its bill of materials, in build/
 	@scripts/setup --deb
 	scripts/build waypost
 	packaging/build

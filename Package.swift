@@ -240,9 +240,9 @@ let package = Package(
     ] + executables("waypost", "waypost-collector")
         + (hasTools ? executables("waypost-simulate", "waypost-score", "waypost-fleet", "waypost-simworld") : []),
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/swhitty/FlyingFox", exact: "0.27.1"),
     ],
     targets: (daemon + helpers + daemonTests + (hasTools ? tools : [])).filter { target in
         target.type != .test || chosenTests?.contains(target.name) ?? true
