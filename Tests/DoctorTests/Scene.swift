@@ -230,7 +230,9 @@ private enum MadeHost {
                 withUnsafeBytes(of: granted) { list += $0 }
                 withUnsafeBytes(of: id) { list += $0 }
             }
-            guard setxattr(root + path, "system.posix_acl_access", list, list.count, 0) == 0 else { throw Failure(path) }
+            guard setxattr(root + path, "system.posix_acl_access", list, list.count, 0) == 0 else {
+                throw Failure(path)
+            }
         }
     }
 

@@ -157,6 +157,40 @@ import Testing
         try daemon.stop()
     }
 
+    /// Members of the group of the socket; others cannot even ask.
+    @Test func theGroupMayAskAndNotDelete() throws {
+        let rig = try Rig()
+        try rig.configure(source: Rig.log(drive, follow: true))
+        try rig.reconfigure("[control]", to: "[control]\ngroup = \"nogroup\"")
+        try rig.shell("chmod 711 \(rig.directory.path)")
+        // Rows of another device wait for a bind or a drop.
+        let first = try rig.startDaemon()
+        try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 > 50 }
+        try first.stop()
+        try rig.reconfigure("id = \"rig\"", to: "id = \"van\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("waypost 0.")
+        func ask(_ command: String, group: String = "nogroup") throws -> (status: Int32, text: String) {
+            let user = "setpriv --reuid nobody --regid \(group) --clear-groups"
+            let program = try RunningProgram(
+                shell: "exec 2>&1 \(user) $waypost \(command) --socket \(rig.path("control.sock"))", in: rig.directory)
+            return (try program.exitStatus(within: 20), program.text)
+        }
+        let status = try ask("status --json")
+        let seen = [status.text, daemon.text]
+        #expect(status.status < 2 && seen.allSatisfy { !$0.contains("52.51") && !$0.contains("latitude") })
+        #expect(try ask("pace moving").status == 0)
+        let orders: [String] = [
+            "endpoint bind main --force", "endpoint drop main", "queue forget other", "quarantine drop --all",
+        ]
+        for order in orders {
+            let refused = try ask(order)
+            #expect(refused.status == 1 && refused.text.contains("this is for root and for the user"), "\(refused)")
+        }
+        #expect(try ask("status", group: "daemon").text.contains("Permission denied"))
+        try daemon.stop()
+    }
+
     @Test func theUserOfTheDaemonCannotReadItsMemory() throws {
         let rig = try Rig()
         try rig.configure(source: Rig.log(drive, follow: true))

@@ -45,6 +45,15 @@ import Testing
         }
     }
 
+    @Test func aProxyInTheEnvironmentHasNoEffect() throws {
+        let server = try ImitatedServer { _, _ in .status(200) }
+        let bench = try ServerRig(server, plain)
+        let nowhere = "http://127.0.0.1:1"
+        try bench.start(environment: ["http_proxy": nowhere, "https_proxy": nowhere, "ALL_PROXY": nowhere])
+        try bench.runToEnd()
+        expectAll(server, of: bench)
+    }
+
     @Test func aSmallOneGetsSmallerBatches() throws {
         let most = 2000
         let server = try ImitatedServer { request, _ in .status(request.body.count > most ? 413 : 200) }
