@@ -184,7 +184,8 @@ import Testing
 
     @Test func theReasonsOfABrokerAreShownAsComments() throws {
         let shown = try "\(AnswerReport(ProfileFixture(name: "waypost-mqtt").config()))"
-        #expect(shown.contains("#   not confirmed  0x10: nobody stored it: only the oldest is sent again\n"), "\(shown)")
+        let held = "#   not confirmed  0x10: nobody stored it: only the oldest is sent again\n"
+        #expect(shown.contains(held), "\(shown)")
         #expect(shown.contains("#   taken          0x8E: another client has this client id: nothing is sent\n"))
         let latest = try "\(AnswerReport(ProfileFixture(name: "home-assistant-mqtt").config()))"
         #expect(latest.contains("#   not confirmed  0x10: settled, since only the newest counts\n"))
