@@ -115,7 +115,7 @@ class Relay:
         self.target, self.is_open, self.latency = target, True, latency
         self.client_ids, self.published, self.confirmed, self.reasons, self.retained = [], [], set(), {}, 0
         # Of each connection: most publishes without an answer at a time.
-        self.most = []
+        self.most, self.pairs = [], []
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
         threading.Thread(target=self.accepting, daemon=True).start()
@@ -131,6 +131,7 @@ class Relay:
                 client.close()
                 continue
             self.most.append(0)
+            self.pairs.append((client, broker))
             state = {"version": 5, "open": {}, "place": len(self.most) - 1}
             for pair in ((client, broker, self.sent), (broker, client, self.answered)):
                 threading.Thread(target=self.pumping, args=(*pair, state), daemon=True).start()
@@ -152,6 +153,14 @@ class Relay:
         for each in (one, other):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        """Lets nobody in, and what is on the way is lost."""
+        self.is_open = False
+        for each in [each for pair in self.pairs for each in pair]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        self.pairs = []
 
     def sent(self, kind, flags, body, state):
         if kind == CONNECT:
@@ -300,7 +309,7 @@ def killed(folder, stack, times=50):
             return len(scene.relay.published) > count
         within(90, goes_out)
         time.sleep(dice.uniform(0, 0.6))
-        scene.relay.is_open = False
+        scene.relay.cut()
         scene.broker.kill()
         scene.broker.start()
         reader.ready.clear()
