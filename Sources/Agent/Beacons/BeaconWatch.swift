@@ -26,6 +26,11 @@ final class BeaconWatch {
     private var watched: Int32?
     /// Not watched before, so that what comes meanwhile is read with it.
     private var resumeAt: EventTime?
+    /// Wake-ups by D-Bus without such a pause: some at once, as a start needs them.
+    private var wakeUps = TokenBucket(burst: 32, refill: pause)
+    private var lines = LineBudget()
+    /// What the journal said last.
+    private var loggedState: BluetoothScanner.State?
     private var plan: ScanPlan
     private var isParked = false
     private var isInHours = true
@@ -147,7 +152,7 @@ final class BeaconWatch {
         let events = scanner.process(at: now)
         forgetClosed()
         // Also where none of them was a beacon: in a crowd every telephone reports itself.
-        if scanner.state == .scanning { resumeAt = now + Self.pause }
+        if scanner.state == .scanning || wakeUps.take(at: now) != nil { resumeAt = now + Self.pause }
         handle(events, at: now)
         pass(monitor.deadlineReached(at: now), at: now)
         follow(at: now)
@@ -158,11 +163,11 @@ final class BeaconWatch {
             switch event {
             case .stateChanged(.scanning):
                 monitor.scanStarted(at: now)
-                log.beaconsChanged(nil)
+                logState(.scanning, nil, at: now)
             case .stateChanged(let state):
                 pass(monitor.scanStopped(at: now), at: now)
                 switch state {
-                case .impossible(let reason), .waiting(let reason): log.beaconsChanged(reason)
+                case .impossible(let reason), .waiting(let reason): logState(state, reason, at: now)
                 case .ready, .scanning: break
                 }
             case .sighted(let advertisement, let rssi):
@@ -170,6 +175,13 @@ final class BeaconWatch {
                 pass(monitor.sighted(advertisement, rssi: rssi, at: now), at: now)
             }
         }
+    }
+
+    /// Windows of scanning open and close without a line, and an adapter that comes and goes does not fill the journal.
+    private func logState(_ state: BluetoothScanner.State, _ problem: String?, at now: EventTime) {
+        guard state != loggedState else { return }
+        loggedState = state
+        log.beaconsChanged(problem, lines: &lines, at: now)
     }
 
     private func watch(at now: EventTime) {

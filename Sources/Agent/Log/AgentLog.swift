@@ -140,8 +140,7 @@ public struct AgentLog {
         }
         switch lines.spend(at: now) {
         case .write(let withheld):
-            let more = withheld > 0 ? " (\(withheld) changes before this one were not logged)" : ""
-            log(usual, .source, "receiver \(name): \(words)\(more)", fields)
+            log(usual, .source, "receiver \(name): \(words)\(Self.more(withheld))", fields)
         case .withhold:
             log(.debug, .source, "receiver \(name): \(words)", fields)
         }
@@ -424,9 +423,11 @@ public struct AgentLog {
     }
 
     /// - Parameter problem: why no beacon is looked for at the moment; nil = they are.
-    func beaconsChanged(_ problem: String?) {
+    func beaconsChanged(_ problem: String?, lines: inout LineBudget, at now: EventTime) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
         log(
-            .info, .source, "beacons: " + (problem.map { "not scanning: \($0); tried again" } ?? "scanning"),
+            .info, .source,
+            "beacons: " + (problem.map { "not scanning: \($0); tried again" } ?? "scanning") + Self.more(withheld),
             ["state": problem == nil ? "scanning" : "waiting"])
     }
 
@@ -460,6 +461,11 @@ public struct AgentLog {
     func summary(_ text: String, fields: [String: String]) {
         log(.info, .summary, text, fields)
     }
+    /// Of lines before this one; empty where none was withheld.
+    private static func more(_ withheld: Int) -> String {
+        withheld > 0 ? " (\(withheld) changes before this one were not logged)" : ""
+    }
+
 
     private func metres(_ value: Double) -> String { String(InWords.whole(value)) }
 

@@ -36,8 +36,8 @@ public final class BluetoothScanner {
     /// An answer about scanning is awaited.
     private var isAsked = false
     private var devices: [String: BeaconAdvertisement] = [:]
-    private var delay = RetryDelay(from: .seconds(1), to: .seconds(60))
-    private var retryAt: EventTime?
+    private var retry = ScanRetry()
+    private var lastFailure = ""
     private var now = EventTime.zero
     private var pending: [Event] = []
     public private(set) var state = State.waiting("not started")
@@ -50,15 +50,14 @@ public final class BluetoothScanner {
 
     /// When to call `process(at:)` even if the descriptor is not ready.
     public func nextDeadline(at now: EventTime) -> EventTime? {
-        [retryAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
+        [retry.dueAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
     }
 
     /// Handles what has come and what is due.
     public func process(at now: EventTime) -> [Event] {
         self.now = now
         if let bus, !bus.process(messagesMax: Self.messagesMax) { lost("the connection to D-Bus is gone") }
-        if let due = retryAt, due <= now {
-            retryAt = nil
+        if retry.takeDue(at: now) {
             if bus == nil { open() } else if adapter == nil { list() } else { follow() }
         }
         return taken()
@@ -67,7 +66,7 @@ public final class BluetoothScanner {
     public func setScanning(_ isWanted: Bool, at now: EventTime) -> [Event] {
         self.now = now
         self.isWanted = isWanted
-        if bus == nil, retryAt == nil, isWanted { open() } else { follow() }
+        if bus == nil, retry.dueAt == nil, isWanted { open() } else { follow() }
         return taken()
     }
 
@@ -75,7 +74,7 @@ public final class BluetoothScanner {
         if let adapter, isDiscovering { bus?.send(Self.method(adapter.path, "StopDiscovery")) }
         _ = bus?.process(messagesMax: 1)
         bus = nil
-        retryAt = nil
+        retry = ScanRetry()
     }
 
     private func taken() -> [Event] {
@@ -118,12 +117,13 @@ public final class BluetoothScanner {
     private func lost(_ reason: String) {
         bus = nil
         forgetAdapter()
-        retry(reason)
+        failed(reason)
     }
 
-    private func retry(_ reason: String) {
+    private func failed(_ reason: String) {
+        lastFailure = reason
         enter(.waiting(reason))
-        if retryAt == nil { retryAt = now + delay.next() }
+        retry.failed(at: now)
     }
 
     private func forgetAdapter() {
@@ -140,36 +140,39 @@ public final class BluetoothScanner {
         let method = SystemBus.Method(
             path: "/", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")
         let isSent = bus.call(method) { [unowned self] answer in
-            if let error = answer.error { return retry("bluetoothd does not say what it has (\(error))") }
+            if let error = answer.error { return failed("bluetoothd does not say what it has (\(error))") }
             answer.dictionary("oa{sa{sv}}") {
                 guard let path = answer.string("o") else { return }
                 interfaces(answer, of: path)
             }
-            if adapter == nil { retry("no Bluetooth adapter") }
+            if adapter == nil { failed("no Bluetooth adapter") }
             follow()
         }
         if !isSent { lost("the connection to D-Bus is gone") }
     }
 
     private func ownerChanged(isThere: Bool) {
-        retryAt = nil
-        delay.reset()
-        if isThere { return list() }
         forgetAdapter()
-        // The bus says when it is back.
-        enter(.waiting("bluetoothd is not running"))
+        // The bus says when it is back. One that comes and goes is listed when the pause ends.
+        if !isThere { failed("bluetoothd is not running") } else if retry.newsCame(at: now) { list() }
     }
 
     // MARK: Scanning
 
-    /// Does the next step towards what is wanted.
+    /// Does the next step towards what is wanted. It is called whenever anything happens, so that a pause after a failure holds here.
     private func follow() {
         guard bus != nil, let adapter else { return }
-        guard adapter.isPowered else { return retry("the Bluetooth adapter is off") }
+        guard adapter.isPowered else { return failed("the Bluetooth adapter is off") }
         if isWanted == isDiscovering {
             enter(isWanted ? .scanning : .ready)
         } else if !isAsked {
-            isWanted ? startDiscovery(adapter.path) : stopDiscovery(adapter.path)
+            if !isWanted {
+                stopDiscovery(adapter.path)
+            } else if retry.dueAt == nil {
+                startDiscovery(adapter.path)
+            } else {
+                enter(.waiting(lastFailure))
+            }
         }
     }
 
@@ -177,17 +180,17 @@ public final class BluetoothScanner {
         isAsked = true
         // The filter first: without it the adapter also looks for devices of classic Bluetooth.
         let isSent = bus?.filterDiscovery(of: path) { [unowned self] _ in
-            _ = bus?.call(Self.method(path, "StartDiscovery")) { [unowned self] answer in
+            let isSent = bus?.call(Self.method(path, "StartDiscovery")) { [unowned self] answer in
                 isAsked = false
                 guard adapter?.path == path else { return }
                 if let error = answer.error, !error.hasSuffix(".InProgress") {
-                    return retry("the Bluetooth adapter does not scan (\(error))")
+                    return failed("the Bluetooth adapter does not scan (\(error))")
                 }
-                delay.reset()
-                retryAt = nil
+                retry.scanningStarted(at: now)
                 isDiscovering = true
                 follow()
             }
+            if isSent != true { lost("the connection to D-Bus is gone") }
         }
         if isSent != true { lost("the connection to D-Bus is gone") }
     }
@@ -197,6 +200,7 @@ public final class BluetoothScanner {
         let isSent = bus?.call(Self.method(path, "StopDiscovery")) { [unowned self] _ in
             isAsked = false
             isDiscovering = false
+            retry.scanningStopped()
             follow()
         }
         if isSent != true { lost("the connection to D-Bus is gone") }
@@ -210,7 +214,9 @@ public final class BluetoothScanner {
 
     private func added(_ signal: BusMessage) {
         guard let path = signal.string("o") else { return }
+        let isNews = adapter == nil
         interfaces(signal, of: path)
+        if isNews, adapter != nil { _ = retry.newsCame(at: now) }
         follow()
     }
 
@@ -233,7 +239,7 @@ public final class BluetoothScanner {
         devices[path] = nil
         guard adapter?.path == path else { return }
         forgetAdapter()
-        retry("no Bluetooth adapter")
+        failed("no Bluetooth adapter")
     }
 
     private func readDevice(_ signal: BusMessage) {
@@ -262,7 +268,7 @@ public final class BluetoothScanner {
         if adapter == nil { adapter = (path, isPowered ?? false) }
         guard adapter?.path == path else { return }
         if let isPowered {
-            if isPowered, adapter?.isPowered == false { retryAt = nil }
+            if isPowered, adapter?.isPowered == false { _ = retry.newsCame(at: now) }
             adapter?.isPowered = isPowered
         }
         // `Discovering` says nothing: BlueZ pauses by itself every 10 s, and other programs scan as well.

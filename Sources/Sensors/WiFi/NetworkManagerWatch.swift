@@ -11,6 +11,8 @@ public final class NetworkManagerWatch: WiFiWatch {
     private var delay = RetryDelay(from: .seconds(5), to: .seconds(300))
     private var retryAt: EventTime? = .zero
     private var now = EventTime.zero
+    /// Changes may come without end, and each answer lists all that NetworkManager knows.
+    private var questions = TokenBucket(burst: 10, refill: .seconds(10))
     private var isAsked = false
     /// Something changed while an answer was awaited.
     private var asksAgain = false
@@ -81,6 +83,10 @@ public final class NetworkManagerWatch: WiFiWatch {
     private func ask() {
         guard let bus, bus.isServed else { return }
         guard !isAsked else { return asksAgain = true }
+        if let wait = questions.take(at: now) {
+            retryAt = min(retryAt ?? now + wait, now + wait)
+            return
+        }
         isAsked = true
         let method = SystemBus.Method(
             path: "/org/freedesktop", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")

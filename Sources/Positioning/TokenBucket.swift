@@ -1,7 +1,5 @@
-import Positioning
-
 /// How often something may happen: a number of times at once, then once in each span.
-struct TokenBucket: Hashable {
+package struct TokenBucket: Hashable, Sendable {
     private let burst: Int
     private let refill: Duration
     /// When the bucket is full again; nil = nothing was taken yet.
@@ -10,13 +8,13 @@ struct TokenBucket: Hashable {
     /// - Parameters:
     ///   - burst: at least 1.
     ///   - refill: time until one that was taken is available again.
-    init(burst: Int, refill: Duration) {
+    package init(burst: Int, refill: Duration) {
         self.burst = burst
         self.refill = refill
     }
 
     /// - Returns: nil where it may happen now, which is counted; else how long it takes until it may.
-    mutating func take(at now: EventTime) -> Duration? {
+    package mutating func take(at now: EventTime) -> Duration? {
         let full = max(isFullAt ?? now, now)
         let wait = full.duration(since: now) - refill * (burst - 1)
         guard wait <= .zero else { return wait }
