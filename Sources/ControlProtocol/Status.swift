@@ -205,6 +205,7 @@ public struct BeaconStatus: ControlMessage {
     @Field("inside", "Those that the asset is in, by name or id, at most 32") public var inside: [String] = []
     @Field("nearest", "The beacon that is received best: UUID/major/minor") public var nearest: String?
     @Field("sightings", "Reports of beacons") public var sightings = 0
+    @Field("unrecorded", "New beacons that were too many in their region to be recorded") public var unrecorded = 0
     @Field("sources", "Each server that lists regions, at most 8") public var sources: [ListSourceStatus]?
 
     public init() {}

@@ -98,6 +98,63 @@ import Testing
         #expect(monitor.nearest(at: at(20)) == nil)
     }
 
+    /// Each number is seen twice: somebody sends another one each time.
+    @Test func newBeaconsOfARegionAreRecordedUpToALimit() {
+        let (hall, part) = (BeaconRegion(uuid: Self.uuid), BeaconRegion(uuid: Self.uuid, major: 0))
+        var monitor = scanning([hall, part])
+        var recorded = 0
+        var seconds = 0.0
+        for number in 0..<12_000 {
+            for _ in 0..<2 {
+                let events = see(&monitor, at: seconds, major: 0, minor: UInt16(number))
+                recorded += events.count { if case .sighted = $0 { true } else { false } }
+                seconds += 0.15
+            }
+        }
+        // An hour: a burst, and then one a minute.
+        let most = 2 * BeaconMonitor.newBeaconsMax
+        #expect(recorded >= most - 2 && recorded <= most + 1, "\(recorded)")
+        // But for the first, before the regions are entered.
+        #expect(monitor.unrecorded + recorded >= 11_990 && monitor.crowdedRegion == part)
+    }
+
+    /// What was recorded once is recorded again after ten minutes, whatever else comes meanwhile.
+    @Test func aKnownBeaconIsNotLimited() {
+        var monitor = inside()
+        var records: [Int] = []
+        for second in 2..<1300 {
+            _ = see(&monitor, at: Double(second), minor: UInt16(1000 + second))
+            _ = see(&monitor, at: Double(second) + 0.2, minor: UInt16(1000 + second))
+            if see(&monitor, at: Double(second) + 0.5).contains(.sighted(beacon(123, 1))) { records.append(second) }
+        }
+        // The first time when the region was entered.
+        #expect(records == [601, 1201] && monitor.unrecorded > 1000)
+    }
+
+    @Test func theBeaconThatWasNotSeenForTheLongestIsForgotten() {
+        var random = SeededGenerator(seed: 7)
+        var tracks = BeaconTracks()
+        var model: [Beacon] = []
+        for step in 0..<20_000 {
+            let seen = beacon(0, UInt16.random(in: 0..<400, using: &random))
+            let isKnown = tracks.seen(seen) { known in
+                (BeaconTracks.Track(measuredPower: 0, at: .zero, first: .zero), known != nil)
+            }
+            let place = model.firstIndex(of: seen)
+            if isKnown != (place != nil) {
+                Issue.record("step \(step)")
+                return
+            }
+            if let place { model.remove(at: place) }
+            model = (model + [seen]).suffix(BeaconTracks.countMax)
+            guard step % 1000 == 999 else { continue }
+            tracks.keep { $0.minor % 7 != 0 }
+            model.removeAll { $0.minor % 7 == 0 }
+            let kept = Set(tracks.all.map { $0.beacon })
+            #expect(kept == Set(model))
+        }
+    }
+
     /// What a server takes away while the asset is inside is left, and what it gives is entered.
     @Test func anotherListKeepsPresenceAndEndsWhatIsGone() {
         let (gone, new) = (BeaconRegion(uuid: Self.uuid, major: 7), BeaconRegion(uuid: Self.uuid, major: 8))

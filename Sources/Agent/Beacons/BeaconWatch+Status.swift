@@ -16,6 +16,7 @@ extension BeaconStatus {
         inside = Array(beacons.inside.prefix(Self.insideMax))
         nearest = beacons.nearest?.description
         sightings = beacons.sightings
+        unrecorded = beacons.unrecorded
         self.sources = sources
     }
 }

@@ -29,6 +29,11 @@ final class BeaconWatch {
     /// Wake-ups by D-Bus without such a pause: some at once, as a start needs them.
     private var wakeUps = TokenBucket(burst: 32, refill: pause)
     private var lines = LineBudget()
+    /// When a new beacon was last not recorded, since there were too many.
+    private var crowdedAt: EventTime?
+    private var crowdLines = TokenBucket(burst: 1, refill: crowdLasts)
+    /// A count that has not risen for so long is no problem any more.
+    private static let crowdLasts = Duration.seconds(600)
     /// What the journal said last.
     private var loggedState: BluetoothScanner.State?
     private var plan: ScanPlan
@@ -107,7 +112,15 @@ final class BeaconWatch {
         let reason = monitor.regions.isEmpty ? "there are no regions" : "not started"
         return Status(
             state: scanner?.state ?? .waiting(reason), inside: monitor.inside.map { $0.name ?? $0.id },
-            nearest: monitor.nearest(at: now), regions: monitor.regions.count, sightings: sightings)
+            nearest: monitor.nearest(at: now), regions: monitor.regions.count, sightings: sightings,
+            unrecorded: monitor.unrecorded,
+            problem: crowdedAt.flatMap { now.duration(since: $0) < Self.crowdLasts ? crowdWords : nil })
+    }
+
+    private var crowdWords: String {
+        let region = monitor.crowdedRegion.map { $0.name ?? $0.id } ?? ""
+        return "\(InWords.count(monitor.unrecorded, "new beacon")) in region \(region) not recorded, since only "
+            + "\(BeaconMonitor.newBeaconsMax) an hour are: look for a transmitter that changes its number"
     }
 
     struct Status {
@@ -118,6 +131,10 @@ final class BeaconWatch {
         var regions: Int
         /// Of any beacon, since the start.
         var sightings: Int
+        /// Beacons that were too many to be recorded, since the start.
+        var unrecorded: Int
+        /// What is wrong, for people; nil = nothing.
+        var problem: String?
     }
 
     // MARK: Scanning
@@ -172,9 +189,16 @@ final class BeaconWatch {
                 }
             case .sighted(let advertisement, let rssi):
                 sightings += 1
+                let unrecorded = monitor.unrecorded
                 pass(monitor.sighted(advertisement, rssi: rssi, at: now), at: now)
+                if monitor.unrecorded > unrecorded { crowded(at: now) }
             }
         }
+    }
+
+    private func crowded(at now: EventTime) {
+        crowdedAt = now
+        if crowdLines.take(at: now) == nil { log.warning("beacons: \(crowdWords)") }
     }
 
     /// Windows of scanning open and close without a line, and an adapter that comes and goes does not fill the journal.

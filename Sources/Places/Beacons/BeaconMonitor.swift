@@ -22,14 +22,15 @@ public struct BeaconMonitor: Sendable {
         /// The first of two sightings.
         var first: EventTime?
         var seen: ScanClock.Instant
+        /// Beacons that were never recorded before: a transmitter may send another number each time.
+        var newBeacons = TokenBucket(burst: BeaconMonitor.newBeaconsMax, refill: .seconds(60))
     }
 
-    private struct Track: Sendable {
-        var smoothed: Double?
-        var measuredPower: Int8
-        var at: EventTime
-        var first: EventTime
-        var reportedAt: EventTime?
+    /// What distinguishes a region from others.
+    private struct Key: Hashable, Sendable {
+        var uuid: ProximityUUID
+        var major: UInt16?
+        var minor: UInt16?
     }
 
     private static let entry = Duration.seconds(25)
@@ -40,18 +41,26 @@ public struct BeaconMonitor: Sendable {
     private static let between = Duration.milliseconds(100)
     /// Between two sightings of one beacon that are recorded.
     private static let reportInterval = Duration.seconds(600)
-    private static let tracksMax = 256
+    /// Of a region: so many at once, and then one a minute.
+    public static let newBeaconsMax = 60
     /// Of the newest strength in the smoothed one.
     private static let weight = 0.25
     /// A beacon that was not seen for longer is not near.
     private static let fresh = Duration.seconds(10)
 
     private var presences: [Presence] = []
-    private var tracks: [Beacon: Track] = [:]
+    /// Where each region is in `presences`.
+    private var places: [Key: Int] = [:]
+    private var tracks = BeaconTracks()
     private var clock = ScanClock()
+    /// Beacons that were not recorded, since too many new ones were seen in their region.
+    public private(set) var unrecorded = 0
+    /// The region of the last of them.
+    public private(set) var crowdedRegion: BeaconRegion?
 
     public init(_ regions: [BeaconRegion] = []) {
         presences = Self.distinct(regions).map { Presence(region: $0, seen: clock.start) }
+        places = Self.places(presences)
     }
 
     public var regions: [BeaconRegion] { presences.map(\.region) }
@@ -66,7 +75,7 @@ public struct BeaconMonitor: Sendable {
 
     /// The beacon that is received best for its power, of those seen within the last 10 s.
     public func nearest(at now: EventTime) -> Beacon? {
-        let near = tracks.compactMap { beacon, track in
+        let near = tracks.all.compactMap { beacon, track in
             track.smoothed.flatMap { strength in
                 now.duration(since: track.at) <= Self.fresh
                     ? (beacon: beacon, loss: Double(track.measuredPower) - strength) : nil
@@ -87,20 +96,20 @@ public struct BeaconMonitor: Sendable {
     /// - Parameter rssi: dBm; nil = unknown.
     public mutating func sighted(_ advertisement: BeaconAdvertisement, rssi: Int?, at now: EventTime) -> [Event] {
         let beacon = advertisement.beacon
-        guard presences.contains(where: { $0.region.contains(beacon) }) else { return [] }
+        let around = regions(around: beacon)
+        guard !around.isEmpty else { return [] }
         // First: after a time in which nobody looked, as a sleep of the host, it is the sighting that counts.
-        for index in presences.indices where presences[index].region.contains(beacon) {
-            presences[index].seen = clock.instant(at: now)
-        }
+        let here = clock.instant(at: now)
+        for index in around { presences[index].seen = here }
         var events = leaveOverdue(at: now)
-        for index in presences.indices where presences[index].region.contains(beacon) {
-            if !presences[index].isInside, isSecond(&presences[index].first, now) {
-                presences[index].isInside = true
-                presences[index].first = nil
-                events.append(.entered(presences[index].region))
-            }
+        for index in around.sorted() where !presences[index].isInside && isSecond(&presences[index].first, now) {
+            presences[index].isInside = true
+            presences[index].first = nil
+            events.append(.entered(presences[index].region))
         }
-        if isNews(advertisement, rssi, now) { events.append(.sighted(beacon)) }
+        if isNews(advertisement, rssi, in: around.last { presences[$0].isInside }, now) {
+            events.append(.sighted(beacon))
+        }
         return events
     }
 
@@ -115,9 +124,10 @@ public struct BeaconMonitor: Sendable {
             presence.region = region
             return presence
         }
+        places = Self.places(presences)
         let kept = Set(presences.map(\.region.id))
         let gone = before.values.filter { $0.isInside && !kept.contains($0.region.id) }.map(\.region)
-        tracks = tracks.filter { beacon, _ in regions.contains { $0.contains(beacon) } }
+        tracks.keep { beacon in regions.contains { $0.contains(beacon) } }
         // A list that became shorter is no sign that the asset moves.
         return gone.sorted { $0.id < $1.id }.map { .left($0, isRemoved: true) }
     }
@@ -132,31 +142,55 @@ public struct BeaconMonitor: Sendable {
         return false
     }
 
-    /// Whether a sighting is worth a record: the beacon was seen twice, in a region that the asset is in, and not
-    /// recorded for long.
-    private mutating func isNews(_ advertisement: BeaconAdvertisement, _ rssi: Int?, _ now: EventTime) -> Bool {
-        let beacon = advertisement.beacon
-        if tracks[beacon] == nil, tracks.count >= Self.tracksMax { forgetOldest() }
-        var track =
-            tracks[beacon] ?? Track(measuredPower: advertisement.measuredPower, at: now, first: now)
-        if now.duration(since: track.at) > Self.entry { track.first = now }
-        track.at = now
-        track.measuredPower = advertisement.measuredPower
-        if let rssi, rssi < 20 {
-            track.smoothed = track.smoothed.map { $0 + Self.weight * (Double(rssi) - $0) } ?? Double(rssi)
-        }
-        let isSeenTwice = now.duration(since: track.first) >= Self.between
-        let isDue = track.reportedAt.map { now.duration(since: $0) >= Self.reportInterval } ?? true
-        let isNews = isSeenTwice && isDue && presences.contains { $0.isInside && $0.region.contains(beacon) }
-        if isNews { track.reportedAt = now }
-        tracks[beacon] = track
-        return isNews
+    /// The regions that contain a beacon, the widest first. There are three at most, which are found without a look at all others.
+    private func regions(around beacon: Beacon) -> [Int] {
+        let keys = [
+            Key(uuid: beacon.uuid), Key(uuid: beacon.uuid, major: beacon.major),
+            Key(uuid: beacon.uuid, major: beacon.major, minor: beacon.minor),
+        ]
+        return keys.compactMap { places[$0] }
     }
 
-    private mutating func forgetOldest() {
-        guard let oldest = tracks.min(by: { ($0.value.at, $0.key.description) < ($1.value.at, $1.key.description) })
-        else { return }
-        tracks[oldest.key] = nil
+    private static func places(_ presences: [Presence]) -> [Key: Int] {
+        var places: [Key: Int] = [:]
+        for (index, presence) in presences.enumerated() {
+            let region = presence.region
+            places[Key(uuid: region.uuid, major: region.major, minor: region.minor)] = index
+        }
+        return places
+    }
+
+    /// Whether a sighting is worth a record: the beacon was seen twice, in a region that the asset is in, and not
+    /// recorded for long. Of beacons that are new, a region has a limited number.
+    ///
+    /// - Parameter region: the narrowest one that the asset is in; nil = it is in none.
+    private mutating func isNews(
+        _ advertisement: BeaconAdvertisement, _ rssi: Int?, in region: Int?, _ now: EventTime
+    ) -> Bool {
+        var newBeacons = region.map { presences[$0].newBeacons }
+        let (isDue, isRecorded) = tracks.seen(advertisement.beacon) { known in
+            var track =
+                known ?? BeaconTracks.Track(measuredPower: advertisement.measuredPower, at: now, first: now)
+            if now.duration(since: track.at) > Self.entry { track.first = now }
+            track.at = now
+            track.measuredPower = advertisement.measuredPower
+            if let rssi, rssi < 20 {
+                track.smoothed = track.smoothed.map { $0 + Self.weight * (Double(rssi) - $0) } ?? Double(rssi)
+            }
+            let isSeenTwice = now.duration(since: track.first) >= Self.between
+            let isDue = track.decidedAt.map { now.duration(since: $0) >= Self.reportInterval } ?? true
+            guard newBeacons != nil, isSeenTwice, isDue else { return (track, (false, false)) }
+            track.decidedAt = now
+            if !track.isRecorded { track.isRecorded = newBeacons?.take(at: now) == nil }
+            return (track, (true, track.isRecorded))
+        }
+        guard let region, let newBeacons, isDue else { return false }
+        presences[region].newBeacons = newBeacons
+        if !isRecorded {
+            unrecorded += 1
+            crowdedRegion = presences[region].region
+        }
+        return isRecorded
     }
 
     private mutating func leaveOverdue(at now: EventTime) -> [Event] {
