@@ -313,9 +313,15 @@ public struct AgentLog {
             ["list": list, "state": "not-kept", "reason": problem])
     }
 
-    func ruleChanged(to rule: LocationSampler.Rule, because reason: LocationSampler.RuleReason) {
+    /// - Parameter lines: how many may be logged: a viewer may come and go many times a second.
+    func ruleChanged(
+        to rule: LocationSampler.Rule, because reason: LocationSampler.RuleReason, lines: inout LineBudget,
+        at now: EventTime
+    ) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
         log(
-            .info, .configuration, "locations are kept by the rule \(rule.rawValue) from now on: \(reason.words)",
+            .info, .configuration,
+            "locations are kept by the rule \(rule.rawValue) from now on: \(reason.words)\(Self.more(withheld))",
             ["rule": rule.rawValue, "reason": reason.words])
     }
 
@@ -454,8 +460,9 @@ public struct AgentLog {
             ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
-    func receiverNotice(_ text: String) {
-        log(.warning, .source, text)
+    func receiverNotice(_ text: String, lines: inout LineBudget, at now: EventTime) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
+        log(.warning, .source, text + Self.more(withheld))
     }
 
     func summary(_ text: String, fields: [String: String]) {

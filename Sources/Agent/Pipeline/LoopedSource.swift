@@ -15,6 +15,7 @@ final class LoopedSource {
     private var isPaused = false
     private var isClosed = false
     private var lines = LineBudget()
+    private var noticeLines = LineBudget()
     /// What tracking last asked of the receiver.
     private var sleepWanted = false
     private var sleepUntil: EventTime?
@@ -96,7 +97,8 @@ final class LoopedSource {
             self.state = state
             log.sourceChanged(source.name, state, expected: isProbing, lines: &lines, at: now)
             if state != .opening { isProbing = false }
-        case .notice(let text): log.receiverNotice("receiver \(source.name): \(text)")
+        case .notice(let text):
+            log.receiverNotice("receiver \(source.name): \(text)", lines: &noticeLines, at: now)
         case .epoch, .caughtUp: break
         }
         received(event, now)
@@ -135,7 +137,7 @@ final class LoopedSource {
             }
             watched = wanted
         } catch {
-            log.receiverNotice("receiver \(source.name): \(error)")
+            log.receiverNotice("receiver \(source.name): \(error)", lines: &noticeLines, at: loop.now)
         }
     }
 }

@@ -69,6 +69,7 @@ final class Pipeline {
     private var effectsBuffer: [Effect] = []
     private var wasInHours = true
     private var powerLoggedAt: EventTime?
+    private var ruleLines = LineBudget()
     /// For those who watch: a location is kept, before anything is done with it.
     var recorded: [(Location, EventTime) -> Void] = []
     /// The networks around, for each location.
@@ -271,7 +272,7 @@ final class Pipeline {
         case .setReceiver(let resolution): looped.intervalRequested(.milliseconds(resolution.intervalMs))
         case .count(.rejected(let reason)): reception.rejected(reason, at: now)
         case .announceResolution: areResolutionsNew = true
-        case .announceRule(let rule, let reason): log.ruleChanged(to: rule, because: reason)
+        case .announceRule(let rule, let reason): log.ruleChanged(to: rule, because: reason, lines: &ruleLines, at: now)
         case .announceHalt, .announceGap, .count: break
         }
     }
