@@ -11,6 +11,8 @@ package final class WebSocketConnection {
         case opened(subprotocol: String?)
         case text(String)
         case binary([UInt8])
+        /// A message was too long to be read.
+        case oversized
         /// - Parameter byServer: it had been open, and the other side ended it.
         case ended(TransportFailure, byServer: Bool)
     }
@@ -21,6 +23,8 @@ package final class WebSocketConnection {
     private var live: LiveConnection!
     private var machine: WebSocketClient?
     private var isOpen = false
+    /// More waits than may: told from the loop.
+    private var isOverfull = false
     private var now = EventTime.zero
     package private(set) var peerAddress: String?
     /// Connections, and bytes of WebSocket in both directions.
@@ -45,7 +49,12 @@ package final class WebSocketConnection {
         ) { [unowned self] in take($0) }
     }
 
-    package var nextDeadline: EventTime? { [live.nextDeadline, machine?.nextDeadline].compactMap { $0 }.min() }
+    package var nextDeadline: EventTime? {
+        isOverfull ? .zero : [live.nextDeadline, machine?.nextDeadline].compactMap { $0 }.min()
+    }
+
+    /// Bytes that wait to be sent: `Settings.unsentBytesMax` at most, beside what a frame adds to its payload.
+    package var unsentBytes: Int { (machine?.unsentBytes ?? 0) + live.unsentBytes }
 
     /// Begins to connect.
     ///
@@ -55,24 +64,24 @@ package final class WebSocketConnection {
         live.open()
     }
 
-    /// - Returns: false when the message is not taken, since it is not open or too much waits.
-    @discardableResult
-    package func send(text: String) -> Bool {
-        defer { flush() }
-        return machine?.send(text: text) ?? false
-    }
+    /// Sends a message. Where too much waits already, since the server does not read, the connection ends: the messages after this
+    /// one would mean something else without it.
+    package func send(text: String) { send(text.utf8.count) { $0.send(text: text) } }
 
-    /// - Returns: as of `send(text:)`.
-    @discardableResult
-    package func send(binary: [UInt8]) -> Bool {
-        defer { flush() }
-        return machine?.send(binary: binary) ?? false
+    /// As `send(text:)`.
+    package func send(binary: [UInt8]) { send(binary.count) { $0.send(binary: binary) } }
+
+    private func send(_ count: Int, _ message: (inout WebSocketClient) -> Bool) {
+        guard isOpen, !isOverfull, machine != nil else { return }
+        let isTaken = unsentBytes + count <= settings.unsentBytesMax && message(&machine!)
+        if !isTaken { isOverfull = true }
+        flush()
     }
 
     /// Ends it without a report.
     package func close() {
         flush()
-        (machine, isOpen) = (nil, false)
+        (machine, isOpen, isOverfull) = (nil, false, false)
         live.close()
     }
 
@@ -83,13 +92,15 @@ package final class WebSocketConnection {
 
     package func deadlineReached(at now: EventTime) {
         self.now = now
+        if isOverfull { return end(.timeout("the server does not read what is sent over WebSocket")) }
         live.deadlineReached(at: now)
         if let events = machine?.deadlineReached(at: now) { take(events) }
         flush()
     }
 
+    /// What the connection does not take at once stays in the machine, whose limit then counts.
     private func flush() {
-        while let piece = machine?.nextOutput(mask: random()) {
+        while live.unsentBytes == 0, let piece = machine?.nextOutput(mask: random()) {
             counters.bytesSent += piece.count
             live.send(piece)
         }
@@ -105,7 +116,7 @@ package final class WebSocketConnection {
             counters.bytesReceived += bytes.count
             take(machine?.received(bytes[...], at: now) ?? [])
             flush()
-        case .written: break
+        case .written: flush()
         case .ended(let failure): end(failure)
         }
     }
@@ -129,6 +140,7 @@ package final class WebSocketConnection {
                 report(.opened(subprotocol: subprotocol), now)
             case .text(let text): report(.text(text), now)
             case .binary(let bytes): report(.binary(bytes), now)
+            case .oversized: report(.oversized, now)
             case .ended(let ending): end(ending.failure)
             }
         }

@@ -336,6 +336,7 @@ extension WebSocketReader.Item {
         case .binary(let bytes): JSONValue(["binary", hex(bytes)])
         case .ping(let payload): JSONValue(["ping", hex(payload)])
         case .pong: JSONValue(["pong"])
+        case .oversized: JSONValue(["oversized"])
         case .close(let code, let reason):
             .array([.string("close"), code.map { JSONValue($0.rawValue) } ?? .null, .string(reason)])
         }

@@ -141,6 +141,23 @@ import Testing
         #expect(client.hear(Self.frame(0x02, Array(whole.dropLast())) + Self.frame(0x80, [1])) == [.binary(whole)])
     }
 
+    /// Where that is wanted a longer one is passed over, in one frame or in several, in whatever pieces it comes.
+    @Test func aLongerMessageIsSkippedWhereThatIsWanted() throws {
+        let (long, half) = ([UInt8](repeating: 1, count: 1001), [UInt8](repeating: 2, count: 600))
+        let fragments = Self.frame(0x02, half) + Self.frame(0x89, [7]) + Self.frame(0x00, half) + Self.frame(0x80, [])
+        let bytes = Self.frame(0x82, long) + hex("81 01 61") + fragments + hex("81 01 62")
+        var generator = SeededGenerator(seed: 1)
+        for _ in 0..<20 {
+            var client = try Self.open {
+                $0.messageBytesMax = 1000
+                $0.skipsOversizedMessages = true
+            }
+            let events = pieces(bytes, using: &generator).flatMap { client.received($0, at: .zero) }
+            #expect(events == [.oversized, .text("a"), .oversized, .text("b")])
+            #expect(client.write() == "8a810000000007", "a ping within it is answered")
+        }
+    }
+
     // 7.1: the closing handshake, from each side.
     @Test func theServerCloses() throws {
         let rows: [(frame: [UInt8], code: WebSocketCloseCode?, reason: String, answer: String, isCrossing: Bool)] = [

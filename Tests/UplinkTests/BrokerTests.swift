@@ -267,7 +267,7 @@ private final class BrokerClient {
         switch event {
         case .opened(let subprotocol): isUpgraded = subprotocol == "mqtt"
         case .binary(let bytes): take(machine.received(bytes[...], at: now))
-        case .text, .ended: Issue.record("\(event)")
+        case .text, .oversized, .ended: Issue.record("\(event)")
         }
     }
 

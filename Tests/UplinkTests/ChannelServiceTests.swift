@@ -153,7 +153,7 @@ private final class ChannelPublisher {
             pump()
             loop.connection.close()
             lost(byServer: true)
-        case .opened, .binary: break
+        case .opened, .binary, .oversized: break
         }
     }
 

@@ -10,7 +10,7 @@ import Positioning
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzWebSocket(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     var input = Input(data, size)
-    var rig = rigs[Int(input.byte() & 3)]
+    var rig = rigs[Int(input.byte() & 7)]
     while !input.isOver, rig.actsAfterEnd < 8 {
         rig.act(input.byte(), &input)
         rig.check()
@@ -23,7 +23,7 @@ private let messageBytesMax = 40
 private let unsentBytesMax = 300
 
 /// The beginnings that there are: making a handshake anew costs as much as all of a run.
-private let rigs = (0..<4).map { Rig(choice: $0) }
+private let rigs = (0..<8).map { Rig(choice: $0) }
 
 private let opcodes: [UInt8] = [
     0x00, 0x80, 0x01, 0x81, 0x02, 0x82, 0x89, 0x8A, 0x88, 0x89, 0x01, 0x00, 0x80, 0x81, 0xC1, 0x83,
@@ -31,6 +31,7 @@ private let opcodes: [UInt8] = [
 
 private struct Rig: Sendable {
     private var twins: Twins<WebSocketClient>
+    private let skipsOversized: Bool
     private var isOpen = false
     private var isRequestTaken = false
     private var hasEnded = false
@@ -43,6 +44,8 @@ private struct Rig: Sendable {
         settings.subprotocols = ["mqtt"]
         settings.messageBytesMax = messageBytesMax
         settings.unsentBytesMax = unsentBytesMax
+        skipsOversized = choice & 4 != 0
+        settings.skipsOversizedMessages = skipsOversized
         if choice & 1 != 0 { settings.pingAfter = nil }
         guard let client = try? WebSocketClient(settings, nonce: InlineArray(repeating: 0), at: .zero) else {
             fatalError("settings that make no request")
@@ -121,6 +124,7 @@ private struct Rig: Sendable {
                 isOpen = true
             case .text(let text): demand(isOpen && text.utf8.count <= messageBytesMax, "a text that is too long")
             case .binary(let bytes): demand(isOpen && bytes.count <= messageBytesMax, "a message that is too long")
+            case .oversized: demand(isOpen && skipsOversized, "a message that was skipped")
             case .ended: hasEnded = true
             }
         }

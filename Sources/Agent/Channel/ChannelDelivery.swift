@@ -232,7 +232,7 @@ extension ChannelDelivery {
 extension ChannelDelivery {
     private func received(_ event: WebSocketConnection.Event, at now: EventTime) {
         switch event {
-        case .opened, .binary: break
+        case .opened, .binary, .oversized: break
         case .text(let text): perform(client.received(text, jitter: loop.host.jitter, at: now))
         case .ended(_, let byServer):
             perform(client.transportLost(byServer: byServer, jitter: loop.host.jitter, at: now))

@@ -27,6 +27,8 @@ package struct WebSocketClient: Sendable {
         package var subprotocols: [String] = []
         /// Longest message that is taken from the server.
         package var messageBytesMax = 131_072
+        /// A longer one is passed over without being kept, and reported as `oversized`; else it ends the connection.
+        package var skipsOversizedMessages = false
         /// What may wait to be sent.
         package var unsentBytesMax = 262_144
         /// For the answer to the opening handshake.
@@ -51,6 +53,8 @@ package struct WebSocketClient: Sendable {
         case opened(subprotocol: String?)
         case text(String)
         case binary([UInt8])
+        /// A message was too long.
+        case oversized
         case ended(Ending)
     }
 
@@ -118,7 +122,8 @@ package struct WebSocketClient: Sendable {
     ) throws(WebSocketSetupError) {
         self.settings = settings
         handshake = try WebSocketHandshake(settings, nonce: nonce)
-        reader = WebSocketReader(messageBytesMax: settings.messageBytesMax)
+        reader = WebSocketReader(
+            messageBytesMax: settings.messageBytesMax, skipsOversized: settings.skipsOversizedMessages)
         state = .opening(until: now + settings.openingLimit)
         lastHeard = now
     }
@@ -275,6 +280,7 @@ extension WebSocketClient {
                 switch item {
                 case .text(let text): events.append(.text(text))
                 case .binary(let bytes): events.append(.binary(bytes))
+                case .oversized: events.append(.oversized)
                 // A close frame is the last one.
                 case .ping(let payload): if !isCloseSent { pong = payload }
                 case .pong: break

@@ -3,6 +3,8 @@ struct WebSocketReader: Sendable {
     enum Item: Hashable, Sendable {
         case text(String)
         case binary([UInt8])
+        /// A message that was longer than what is kept; only where such are skipped.
+        case oversized
         case ping([UInt8])
         case pong
         /// - Parameter code: nil where the frame has none.
@@ -14,16 +16,37 @@ struct WebSocketReader: Sendable {
     private var fragments: [UInt8] = []
     /// Of the message that is not complete; nil = there is none.
     private var kind: WebSocketOpcode?
+    /// The message that is not complete is too long: its frames are passed over.
+    private var isSkipping = false
+    /// Payload of a frame that is still to be passed over.
+    private var skipped = 0
     private let messageBytesMax: Int
+    private let skipsOversized: Bool
 
-    init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
+    init(messageBytesMax: Int, skipsOversized: Bool = false) {
+        self.messageBytesMax = messageBytesMax
+        self.skipsOversized = skipsOversized
+    }
 
     mutating func append(_ bytes: ArraySlice<UInt8>) { received.append(bytes) }
 
     /// - Returns: nil while more bytes are needed.
     mutating func next() throws(WebSocketViolation) -> Item? {
-        while let header = try WebSocketFrameHeader(received) {
+        while true {
+            if skipped > 0 {
+                skipped -= received.take(min(skipped, received.count)).count
+                guard skipped == 0 else { return nil }
+            }
+            if isSkipping, kind == nil {
+                isSkipping = false
+                return .oversized
+            }
+            guard let header = try WebSocketFrameHeader(received) else { return nil }
             try check(header)
+            if isTooLong(header) {
+                skip(header)
+                continue
+            }
             let length = Int(header.payloadLength)
             guard received.count >= header.length + length else { return nil }
             _ = received.take(header.length)
@@ -32,7 +55,6 @@ struct WebSocketReader: Sendable {
                 return item
             }
         }
-        return nil
     }
 
     /// Before the payload has come, so that what is too long is never collected.
@@ -43,9 +65,22 @@ struct WebSocketReader: Sendable {
                 .protocolError,
                 kind == nil ? "a continuation of no message" : "a message that begins within another")
         }
-        guard header.payloadLength <= UInt64(messageBytesMax - fragments.count) else {
+        if !skipsOversized, isTooLong(header) {
             throw WebSocketViolation(.tooBig, "a message of more than \(messageBytesMax) bytes")
         }
+    }
+
+    /// The message that the frame belongs to.
+    private func isTooLong(_ header: WebSocketFrameHeader) -> Bool {
+        !header.opcode.isControl && (isSkipping || header.payloadLength > UInt64(messageBytesMax - fragments.count))
+    }
+
+    private mutating func skip(_ header: WebSocketFrameHeader) {
+        _ = received.take(header.length)
+        skipped = Int(header.payloadLength)
+        fragments = []
+        isSkipping = true
+        kind = header.isFinal ? nil : kind ?? header.opcode
     }
 
     private mutating func data(

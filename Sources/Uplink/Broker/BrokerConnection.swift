@@ -46,8 +46,9 @@ package final class BrokerConnection {
         }
         var webSocket = WebSocketClient.Settings(host: address.authority, target: target)
         webSocket.subprotocols = ["mqtt"]
-        // MQTT asks by itself.
+        // MQTT asks by itself, and bounds what is unanswered.
         webSocket.pingAfter = nil
+        webSocket.unsentBytesMax = .max
         carrier = .webSocket(
             try WebSocketConnection(
                 address.connectURL, webSocket, tls: tls, transport: settings, isClockTrusted: isClockTrusted,
@@ -164,7 +165,6 @@ extension BrokerConnection {
                 live.send(bytes)
             case (.write(let bytes), .webSocket(let webSocket)):
                 count { $0.bytesSent += bytes.count }
-                // What does not fit ends in silence, and so in another connection.
                 webSocket.send(binary: bytes)
             case (.close, _): closeCarrier()
             }
@@ -198,6 +198,7 @@ extension BrokerConnection {
         case .opened(subprotocol: "mqtt"): opened(webSocket.peerAddress)
         case .opened: breakOff(webSocket, .broken("the server does not speak MQTT over this WebSocket"))
         case .text: breakOff(webSocket, .broken("the broker sent text over WebSocket"))
+        case .oversized: break
         case .binary(let bytes): received(bytes)
         case .ended(let failure, _): link.lost(failure, at: now)
         }
