@@ -250,6 +250,10 @@ public struct ChannelStatus: ControlMessage {
     @Field("passed", "Locations that were too many to be seen live; endpoints have them all the same")
     public var passed = 0
     @Field("unfit", "Locations that viewers could not read: without an accuracy") public var unfit = 0
+    @Field("frames_unread", "Frames of the service that were too large or could not be read") public var unreadFrames =
+        0
+    @Field("members_ignored", "Reports of viewers beyond the 250 of a trackable that are counted")
+    public var ignoredMembers = 0
     @Field("trackables", "Each trackable, at most 20") public var trackables = Named<WatchedStatus>([])
 
     public init() {}

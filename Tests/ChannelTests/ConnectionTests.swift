@@ -149,16 +149,19 @@ import Testing
         let names = (0..<100).map { "t\($0)" }
         for name in names { rig.attach(name) }
         var again: [Int] = []
-        for _ in 0..<15 {
+        var id = ""
+        for turn in 0..<6 {
             let isResumed = rig.effects.openings.last?.secretItems.contains { $0.name == "resume" } == true
-            again.append(rig.connect(isResumed ? "c" : "d").sent.count { $0.hasPrefix("presence") })
+            if !isResumed { id = "c\(turn)" }
+            again.append(rig.connect(id).sent.count { $0.hasPrefix("presence") })
             for name in names { rig.attached(name) }
-            rig.pass(.seconds(60))
+            // On a connection that lasts, a minute without an answer is too long.
+            rig.pass(.seconds(turn < 3 ? 59 : 70))
+            #expect(rig.client.problems == (turn < 3 ? [] : [.unanswered(trackable: "t0")]))
             rig.effects = []
             rig.lose()
         }
-        // The test names two connections in turn, of which the first of each name cannot be a resumed one.
-        #expect(again == [0, 0] + (1...10).map { 100 * $0 } + [0, 0, 100])
+        #expect(again == [0, 100, 100, 100, 0, 0])
     }
 
     @Test func theServiceHasHostsOfItsOwn() {
@@ -230,30 +233,86 @@ import Testing
     // Credentials.
 
     @Test(arguments: [#"{"action":6,"error":"#, #"{"action":9,"error":"#])
-    func renewsAnExpiredTokenOnce(frame: String) {
+    func renewsAnExpiredTokenAtOnceAndTheNextOnesEverLater(frame: String) {
         let expired = frame + #"{"code":40142,"statusCode":401}}"#
         let rig = Rig.entered(since: 60)
         #expect(rig.receive(expired).renewals == 1)
         let effects = rig.renew("t2")
         #expect(effects.openings[0].target.revealed.contains("accessToken=t2&resume=k"))
-        // A second refusal is one of the new token.
+        #expect(rig.client.problems == [])
         let again = rig.receive(expired)
-        #expect(again.renewals == 0 && rig.state == .failed && again.trackableStates == [.failed])
-        #expect(again.connectionStates == [.failed] && again.channelStates == [.failed])
-        // Another one from a person mends it.
+        #expect(again.renewals == 0 && again.openings.isEmpty && rig.state == .disconnected)
+        let error = ChannelError(code: 40_142, statusCode: 401)
+        #expect(rig.client.problems == [.credentialRefused(error, times: 2)])
+        let returned = rig.act { $0.networkReturned(at: $1) }
+        #expect(returned == [], "a network makes no token")
+        // Another one from a person is used at once.
         let mended = rig.renew("t3")
         #expect(mended.openings.count == 1)
+        rig.connect("c")
+        rig.pass(.seconds(60))
+        #expect(rig.client.problems == [] && rig.receive(expired).renewals == 1, "it is the first one again")
+    }
+
+    /// Signed before the clock of this host was set: the first token is refused, and so are all others for a day.
+    @Test func aRefusedTokenIsFetchedAgainForEver() {
+        let rig = Rig(credential: nil)
+        rig.attach("a")
+        var times: [Double] = []
+        while rig.now < seconds(86_400) {
+            // Viewers or a network are no reason to try.
+            rig.act { $0.networkReturned(at: $1) }
+            if rig.effects.renewals > 0 {
+                times.append(rig.now.seconds(since: .zero))
+                rig.effects = []
+                rig.renew("t\(times.count)")
+                rig.receive(#"{"action":9,"error":{"code":40142,"statusCode":401}}"#)
+                continue
+            }
+            guard let next = rig.client.nextDeadline else { break }
+            rig.pass(next.duration(since: rig.now))
+        }
+        // At once, after 15 s, 30 s, … and then every quarter of an hour.
+        #expect(times.count > 90 && times.count < 120, "\(times.count)")
+        rig.effects = []
+        while rig.effects.renewals == 0 { rig.pass(.seconds(60)) }
+        #expect(rig.renew("good").openings.count == 1)
+        rig.connect()
+        #expect(rig.state == .connected && rig.client.problems == [])
     }
 
     @Test func asksForATokenBeforeItConnects() {
         let rig = Rig(credential: nil)
         #expect(rig.attach("a").renewals == 1 && rig.state == .disconnected)
-        rig.act { $0.credentialUnavailable("no answer", isFinal: false, jitter: 0, at: $1) }
+        rig.act { $0.credentialUnavailable("no answer", isTransient: true, jitter: 0, at: $1) }
         #expect(rig.client.nextDeadline == seconds(12))
         #expect(rig.pass(.seconds(12)).renewals == 1)
-        let effects = rig.act { $0.credentialUnavailable("no such key", isFinal: true, jitter: 0, at: $1) }
-        let error = ChannelError(code: 100_003, statusCode: 401, message: "no such key")
-        #expect(rig.state == .failed && effects.contains(.connectionChanged(.failed, error)))
+        for pause in [12.0, 24, 48] {
+            rig.act { $0.credentialUnavailable("no such key", isTransient: false, jitter: 0, at: $1) }
+            #expect(rig.client.nextDeadline == rig.now + .seconds(pause))
+            #expect(rig.pass(.seconds(pause)).renewals == 1)
+        }
+        #expect(rig.client.problems == [.credentialMissing(.credentialMissing("no such key"), times: 3)])
+    }
+
+    /// A service that asks for another token without end, and takes each.
+    @Test func renewalsArePaced() {
+        let rig = Rig.entered()
+        var renewals = 0
+        for _ in 0..<3600 {
+            for _ in 0..<5 {
+                guard rig.receive(#"{"action":17}"#).renewals > 0 else { continue }
+                renewals += 1
+                rig.renew("t")
+                rig.connect()
+            }
+            if rig.pass(second).renewals > 0 {
+                renewals += 1
+                rig.renew("t")
+                rig.connect()
+            }
+        }
+        #expect(renewals >= 12 && renewals <= 16, "\(renewals)")
     }
 
     @Test func renewsInPlaceWhenTheServiceAsks() {
@@ -275,7 +334,7 @@ import Testing
 
     @Test func anErrorOfTheConnection() {
         let rows: [(status: Int, code: Int, isFinal: Bool)] = [
-            (400, 40_000, true), (401, 40_101, true), (503, 50_003, false), (429, 42_911, false),
+            (400, 40_000, true), (403, 40_300, true), (503, 50_003, false), (429, 42_911, false),
         ]
         for (status, code, isFinal) in rows {
             let rig = Rig.entered()

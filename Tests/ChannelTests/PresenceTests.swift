@@ -180,10 +180,35 @@ import Testing
     @Test func aCrowdIsBounded() {
         let rig = Rig.entered()
         for number in 0..<400 { _ = Self.viewers(rig, .enter, "x\(number):0:0") }
-        #expect(rig.effects.viewers.count == PresenceMap.membersMax && rig.effects.warnings == [.tooManyMembers])
+        #expect(rig.effects.viewers.count == PresenceMap.membersMax && rig.effects.warnings == [])
+        #expect(rig.client.problems == [.tooManyMembers(trackable: "a", ignored: 150)])
         rig.effects = []
         rig.receive(Self.presence(Self.item(.leave, "v", "x0:1:0"), Self.item(.enter, "v", "x399:1:0")))
         #expect(rig.effects.viewers == ["-x0:v", "+x399:v"])
+        _ = Self.viewers(rig, .leave, "x399:2:0")
+        #expect(rig.client.problems == [] && rig.client.ignoredMembers == 150)
+    }
+
+    /// 200 members that say much of themselves are one frame of more than 128 KiB.
+    @Test func aFullChannelIsHeard() {
+        let rig = Rig.entered(hasPresence: true)
+        let note = String(repeating: "x", count: 900)
+        let items = (0..<200).map { number in
+            #"{"action":1,"clientId":"v","connectionId":"x\#(number)","id":"x\#(number):0:0","#
+                + #""data":"{\"type\":\"SUBSCRIBER\",\"note\":\"\#(note)\"}"}"#
+        }
+        let page = #"{"action":16,"channel":"tracking:a","presence":[\#(items.joined(separator: ","))]}"#
+        #expect(page.utf8.count > 180_000 && page.utf8.count < ChannelClient.Settings.frameBytesMax)
+        #expect(rig.receive(page).viewers.count == 200)
+    }
+
+    @Test func aFrameThatWasTooLargeIsAProblemUntilTheNextConnection() {
+        let rig = Rig.entered(since: 60)
+        rig.client.skippedFrame(at: rig.now)
+        #expect(rig.client.problems == [.frameSkipped] && rig.client.unreadFrames == 1)
+        rig.lose()
+        rig.connect("c")
+        #expect(rig.client.problems == [])
     }
 
     @Test func whatNamesNobodyIsCounted() {

@@ -99,16 +99,29 @@ import Testing
         #expect(rig.passRefusing(.seconds(60)).requests.first?.host == "h", "the next round begins")
     }
 
-    @Test func aRefusedTokenIsRenewedOnceAndThenFails() {
+    @Test func aRefusedTokenIsFetchedAgainEverLater() {
         let rig = suspended()
         let refusal = #"{"error":{"code":40142,"statusCode":401,"message":"expired"}}"#
         #expect(rig.answer(rig.effects.requests.last, 401, refusal).renewals == 1)
         rig.renew("t2")
         let next = rig.passRefusing(.seconds(31)).requests.last
         #expect(next?.credential == .token(ChannelSecret("t2")))
-        rig.answer(next, 401, refusal)
-        #expect(rig.state == .failed)
-        #expect(rig.client.nextDeadline == nil)
+        #expect(rig.answer(next, 401, refusal).renewals == 0)
+        #expect(rig.client.problems.count == 1 && rig.state == .suspended)
+        let later = rig.pass(.seconds(15))
+        #expect(later.renewals == 1 && later.requests.isEmpty, "nothing is asked with a token that is refused")
+        rig.renew("t3")
+        rig.answer(rig.passRefusing(.seconds(31)).requests.last, 200, nobody)
+        #expect(rig.client.problems == [] && rig.client.takesMessages)
+    }
+
+    /// It was reached, and takes messages.
+    @Test func anAnswerThatIsTooLongNamesNobody() throws {
+        let rig = suspended()
+        let long = "[" + String(repeating: " ", count: ServiceRequest.answerBytesMax - 1)
+        rig.answer(rig.effects.requests.last, 200, long)
+        #expect(rig.client.takesMessages)
+        #expect(try rig.publish().requests.count == 1)
     }
 
     @Test func aTokenThatMayNotAskStillPublishes() throws {

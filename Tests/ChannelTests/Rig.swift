@@ -5,7 +5,7 @@ import Testing
 
 /// A client and a service that says what the test wants.
 final class Rig {
-    private(set) var client: ChannelClient
+    var client: ChannelClient
     private(set) var now = EventTime.zero
     var jitter = 0.5
     /// Of all calls since it was last emptied.

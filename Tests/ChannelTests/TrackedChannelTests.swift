@@ -18,8 +18,41 @@ import Testing
         let detached = #"{"action":13,"channel":"tracking:a","error":{"code":90198,"statusCode":500}}"#
         #expect(rig.receive(detached).texts == [#"{"action":10,"channel":"tracking:a","flags":720896}"#])
         #expect(rig.receive(detached).channelStates == [.suspended])
+        #expect(rig.receive(detached).sent == [], "it waits, whatever the service says")
         #expect(rig.pass(.seconds(15)).sent == ["attach tracking:a"])
         #expect(rig.attached().sent == ["presence 1 enter tracking:a"])
+    }
+
+    static let storms: [[String]] = [
+        [#"{"action":13,"channel":"tracking:a"}"#],
+        [#"{"action":11,"channel":"tracking:a","flags":720896}"#],
+        [#"{"action":13,"channel":"tracking:a"}"#, #"{"action":11,"channel":"tracking:a","flags":720896}"#],
+    ]
+
+    /// For an hour each second a hundred frames come that want an answer.
+    @Test(arguments: storms, [true, false]) func answersToAStormAreFew(storm: [String], isAcknowledged: Bool) {
+        let rig = Rig.entered()
+        var sent = 0
+        for second in 0..<3600 {
+            for frame in (0..<(second % 60 == 0 ? 100 : 2)).flatMap({ _ in storm }) { rig.receive(frame) }
+            rig.pass(.seconds(1))
+            if isAcknowledged { rig.receive(#"{"action":1,"msgSerial":0,"count":100000}"#) }
+            sent += rig.effects.sent.count
+            rig.effects = []
+        }
+        #expect(rig.state == .connected && sent < 800, "\(sent)")
+    }
+
+    @Test func aMessageWithoutAnAnswerIsAProblemAfterAMinute() throws {
+        let rig = Rig.entered(["a", "b"])
+        try rig.publish(7, of: "b")
+        rig.pass(.seconds(59))
+        #expect(rig.client.problems == [])
+        rig.pass(.seconds(1))
+        #expect(rig.client.problems == [.unanswered(trackable: "b")])
+        #expect(rig.client.nextDeadline == nil, "nothing wakes the host for it again")
+        rig.receive(#"{"action":1,"msgSerial":2,"count":1}"#)
+        #expect(rig.client.problems == [])
     }
 
     @Test func oneThatFailsLeavesTheOthersAlone() throws {
@@ -43,12 +76,17 @@ import Testing
         #expect(rig.connect().sent == ["attach tracking:a"])
         let again = rig.receive(refusal)
         #expect(again.renewals == 0 && again.channelStates == [.failed] && rig.state == .connected)
+        // Whoever makes tokens may permit it later.
+        #expect(rig.pass(.seconds(899)).renewals == 0 && rig.pass(second).renewals == 1)
+        rig.renew("t3")
+        #expect(rig.connect().sent == ["attach tracking:a"])
+        #expect(rig.attached().channelStates == [.attached])
     }
 
     @Test func withoutAnotherTokenItFails() {
         let rig = Rig.entered()
         rig.receive(#"{"action":9,"channel":"tracking:a","error":{"code":40160,"statusCode":401}}"#)
-        let effects = rig.act { $0.credentialUnavailable("none", isFinal: false, jitter: 0, at: $1) }
+        let effects = rig.act { $0.credentialUnavailable("none", isTransient: true, jitter: 0, at: $1) }
         #expect(effects.channelStates == [.failed])
     }
 

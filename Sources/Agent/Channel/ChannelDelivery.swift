@@ -32,6 +32,10 @@ final class ChannelDelivery {
     private var unopened: [TrackerSnapshot.TrackableResolution] = []
     private(set) var viewers = ChannelViewers()
     private(set) var error: ChannelError?
+    /// What the journal said last is wrong, by what it is about.
+    private var toldProblems: Set<String> = []
+    private var stateLines = LineBudget()
+    private var problemLines = LineBudget()
     /// Messages arrive by single requests, for want of a connection.
     private(set) var isByRequests = false
     /// What is to be done, in order, while something is being done.
@@ -85,6 +89,18 @@ final class ChannelDelivery {
     }
 
     var state: ConnectionState { client.state }
+
+    /// What is wrong, for people.
+    var problems: [String] {
+        let failure = state == .failed ? [error?.message ?? "the channel has failed"] : []
+        return failure + client.problems.map(\.words)
+    }
+
+    /// Frames of the service that could not be read, or were too large.
+    var unreadFrames: Int { client.unreadFrames }
+
+    /// Reports of members beyond those that are counted.
+    var ignoredMembers: Int { client.ignoredMembers }
 
     /// In an order that is the same in each process.
     private var ids: [String] { watched.keys.sorted() }
@@ -232,8 +248,11 @@ extension ChannelDelivery {
 extension ChannelDelivery {
     private func received(_ event: WebSocketConnection.Event, at now: EventTime) {
         switch event {
-        case .opened, .binary, .oversized: break
+        case .opened, .binary: break
         case .text(let text): perform(client.received(text, jitter: loop.host.jitter, at: now))
+        case .oversized:
+            client.skippedFrame(at: now)
+            perform([])
         case .ended(_, let byServer):
             perform(client.transportLost(byServer: byServer, jitter: loop.host.jitter, at: now))
         }
@@ -260,7 +279,25 @@ extension ChannelDelivery {
         isPerforming = true
         while !effects.isEmpty { perform(effects.removeFirst(), at: loop.now) }
         isPerforming = false
+        tellProblems(at: loop.now)
         arm()
+    }
+
+    /// The journal says what status says, when it begins and when it ends.
+    private func tellProblems(at now: EventTime) {
+        let found = client.problems
+        guard !(found.isEmpty && toldProblems.isEmpty) else { return }
+        let subjects = Set(found.map(\.subject))
+        guard subjects != toldProblems else { return }
+        let name = config.endpoint.settings.name
+        for problem in found where !toldProblems.contains(problem.subject) {
+            log.channelProblem(name, problem.words, lines: &problemLines, at: now)
+        }
+        for subject in toldProblems.subtracting(subjects).sorted() {
+            log.channelProblemEnded(name, subject, lines: &problemLines, at: now)
+        }
+        toldProblems = subjects
+        changed()
     }
 
     private func perform(_ effect: ChannelClient.Effect, at now: EventTime) {
@@ -279,12 +316,13 @@ extension ChannelDelivery {
         case .subscriberChanged(let change): viewersChanged(change, at: now)
         case .connectionChanged(let state, let error):
             self.error = error
-            log.channelChanged(config.endpoint.settings.name, state.rawValue, error?.message)
+            log.channelChanged(
+                config.endpoint.settings.name, state.rawValue, error?.message, lines: &stateLines, at: now)
             changed()
             if state == .connected { publishAll(at: now) }
         case .requestsArrive(let arrive):
             isByRequests = arrive
-            log.channelByRequests(config.endpoint.settings.name, arrive)
+            log.channelByRequests(config.endpoint.settings.name, arrive, lines: &stateLines, at: now)
             changed()
             if arrive { publishAll(at: now) }
         case .channelChanged(let trackable, _, _): publish(trackable, at: now)
@@ -312,8 +350,11 @@ extension ChannelDelivery {
         credentials.refresh(at: now) { [unowned self] renewal in
             switch renewal {
             case .new: obtainCredential(at: loop.now)
-            case .later: lacksCredential("no other credential is available now", isFinal: false)
-            case .none: lacksCredential("the credential is refused", isFinal: true)
+            case .later: lacksCredential("no other credential is available now", isTransient: true)
+            case .none where client.state == .connected:
+                lacksCredential("the credential is refused, and there is no other", isTransient: false)
+            // The same one may be taken later: the clock of this host or of the service may have been wrong.
+            case .none: obtainCredential(at: loop.now)
             }
         }
     }
@@ -321,10 +362,10 @@ extension ChannelDelivery {
     private func obtainCredential(at now: EventTime) {
         credentials.obtain(at: now) { [unowned self] result in
             switch result {
-            case .failure(let problem): lacksCredential(problem.message, isFinal: !problem.isTransient)
+            case .failure(let problem): lacksCredential(problem.message, isTransient: problem.isTransient)
             case .success(let secrets):
                 guard let credential = credential(secrets) else {
-                    return lacksCredential("there is no credential", isFinal: true)
+                    return lacksCredential("there is no credential", isTransient: false)
                 }
                 perform(client.credentialRenewed(credential, at: loop.now))
             }
@@ -341,8 +382,9 @@ extension ChannelDelivery {
         }
     }
 
-    private func lacksCredential(_ words: String, isFinal: Bool) {
-        perform(client.credentialUnavailable(words, isFinal: isFinal, jitter: loop.host.jitter, at: loop.now))
+    private func lacksCredential(_ words: String, isTransient: Bool) {
+        perform(
+            client.credentialUnavailable(words, isTransient: isTransient, jitter: loop.host.jitter, at: loop.now))
     }
 }
 
@@ -352,8 +394,39 @@ extension ChannelClient.Warning {
         case .secondPublisher(let clientID): "\(clientID.visible(bytesMax: 64)) publishes it as well"
         case .malformedRequest(let member):
             "viewer \(member.visible(bytesMax: 64)) asks for something that is no resolution"
-        case .tooManyMembers: "more viewers than are counted"
         case .presenceRefused(let error): "viewers cannot see that it is there: \(error.message)"
+        }
+    }
+}
+
+extension ChannelClient.Problem {
+    /// What it is about: the same for as long as it lasts.
+    fileprivate var subject: String {
+        switch self {
+        case .credentialRefused, .credentialMissing: "its credential"
+        case .unanswered(let trackable): "answers about \(trackable)"
+        case .tooManyMembers(let trackable, _): "the number of viewers of \(trackable)"
+        case .frameSkipped: "the size of its frames"
+        }
+    }
+
+    fileprivate var words: String {
+        switch self {
+        case .credentialRefused(let error, let times):
+            "the service refuses the credential (\(error.message), \(times) times in a row), which is fetched again in growing "
+                + "pauses of up to 15 minutes: look at auth of the channel and at the clock of this host"
+        case .credentialMissing(let error, let times):
+            "there is no credential (\(error.message), \(times) times in a row), and it is fetched again in growing pauses of up "
+                + "to 15 minutes: look at auth of the channel"
+        case .unanswered(let trackable):
+            "the service has not acknowledged what was sent of \(trackable) for a minute: viewers may see nothing new; "
+                + "another connection sends it again"
+        case .tooManyMembers(let trackable, let ignored):
+            "\(trackable) has more than \(PresenceMap.membersMax) viewers: \(ignored) reports of others were ignored, and what they "
+                + "ask for does not count: give tokens with presence to fewer"
+        case .frameSkipped:
+            "a frame of the service was too large and was skipped, so that not all viewers may be known: let viewers say less "
+                + "of themselves in their presence"
         }
     }
 }

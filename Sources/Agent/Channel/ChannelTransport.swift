@@ -58,7 +58,6 @@ final class ChannelTransport: ChannelCarrier {
     }
 
     func send(_ frame: ClientFrame) {
-        // One that does not fit ends in silence, and so in another connection.
         connection?.send(text: frame.text)
         arm()
     }
@@ -74,6 +73,8 @@ final class ChannelTransport: ChannelCarrier {
         var settings = WebSocketClient.Settings(host: host, target: "/")
         // The protocol has its own heartbeat.
         settings.pingAfter = nil
+        settings.messageBytesMax = ChannelClient.Settings.frameBytesMax
+        settings.skipsOversizedMessages = true
         var generator = SystemRandomNumberGenerator()
         return try WebSocketConnection(
             "\(isEncrypted ? "https" : "http")://\(host)", settings, tls: tls,

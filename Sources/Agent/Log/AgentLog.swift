@@ -250,25 +250,49 @@ public struct AgentLog {
     }
 
     /// - Parameter arrive: by requests; false = not any more.
-    func channelByRequests(_ name: String, _ arrive: Bool) {
+    func channelByRequests(_ name: String, _ arrive: Bool, lines: inout LineBudget, at now: EventTime) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
         log(
             .info, .upload,
-            "channel \(name): " + (arrive ? "no connection, publishing by requests" : "no more publishing by requests"),
+            "channel \(name): " + (arrive ? "no connection, publishing by requests" : "no more publishing by requests")
+                + Self.more(withheld),
             ["channel": name, "state": arrive ? "by-requests" : "connection"])
     }
 
-    /// - Parameter problem: what the service says is wrong; nil = nothing.
-    func channelChanged(_ name: String, _ state: String, _ problem: String?) {
+    /// - Parameters:
+    ///   - problem: what the service says is wrong; nil = nothing.
+    ///   - lines: how many may be logged: a service may end each connection at once.
+    func channelChanged(
+        _ name: String, _ state: String, _ problem: String?, lines: inout LineBudget, at now: EventTime
+    ) {
         let level: Logger.Level =
             switch state {
             case "failed": .warning
             case "connected", "suspended": .info
             default: .debug
             }
+        var more = ""
+        if level > .debug {
+            guard case .write(let withheld) = lines.spend(at: now) else { return }
+            more = Self.more(withheld)
+        }
         log(
             level, .upload,
-            "channel \(name): \(state)" + (problem.map { ": \($0)" } ?? ""),
+            "channel \(name): \(state)" + (problem.map { ": \($0)" } ?? "") + more,
             ["channel": name, "state": state])
+    }
+
+    func channelProblem(_ name: String, _ problem: String, lines: inout LineBudget, at now: EventTime) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
+        log(.warning, .upload, "channel \(name): \(problem)\(Self.more(withheld))", ["channel": name])
+    }
+
+    /// - Parameter subject: what was wrong.
+    func channelProblemEnded(_ name: String, _ subject: String, lines: inout LineBudget, at now: EventTime) {
+        guard case .write(let withheld) = lines.spend(at: now) else { return }
+        log(
+            .notice, .upload, "channel \(name): nothing is wrong any more with \(subject)\(Self.more(withheld))",
+            ["channel": name])
     }
 
     /// - Parameter count: of the fences of the list.
@@ -437,6 +461,11 @@ public struct AgentLog {
             ["state": problem == nil ? "scanning" : "waiting"])
     }
 
+    /// Of lines before this one; empty where none was withheld.
+    private static func more(_ withheld: Int) -> String {
+        withheld > 0 ? " (\(withheld) changes before this one were not logged)" : ""
+    }
+
     /// - Parameter reason: as in the record: `power-on`, `power-off`, `moved-without-power`.
     func powerChanged(_ reason: String?, _ power: PowerState) {
         let words =
@@ -468,11 +497,6 @@ public struct AgentLog {
     func summary(_ text: String, fields: [String: String]) {
         log(.info, .summary, text, fields)
     }
-    /// Of lines before this one; empty where none was withheld.
-    private static func more(_ withheld: Int) -> String {
-        withheld > 0 ? " (\(withheld) changes before this one were not logged)" : ""
-    }
-
 
     private func metres(_ value: Double) -> String { String(InWords.whole(value)) }
 

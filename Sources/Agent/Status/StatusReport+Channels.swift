@@ -13,9 +13,8 @@ extension StatusReport {
         channels.isEmpty ? nil : channels.prefix(Self.channelsMax).map(Self.status)
     }
 
-    static func problem(of channel: ChannelDelivery) -> String? {
-        guard channel.state == .failed else { return nil }
-        return "\(channel.config.endpoint.settings.name): \(channel.error?.message ?? "the channel has failed")"
+    static func problems(of channel: ChannelDelivery) -> [String] {
+        channel.problems.map { "\(channel.config.endpoint.settings.name): \($0)" }
     }
 
     private static func status(of channel: ChannelDelivery) -> ChannelStatus {
@@ -25,6 +24,8 @@ extension StatusReport {
         status.problem = channel.error.map { shortened($0.message) }
         status.published = channel.published
         let trackables = channel.trackables
+        status.unreadFrames = channel.unreadFrames
+        status.ignoredMembers = channel.ignoredMembers
         status.passed = trackables.reduce(0) { $0 + channel.passed($1.id) }
         status.unfit = trackables.reduce(0) { $0 + channel.unfit($1.id) }
         status.trackables = Named(

@@ -69,7 +69,7 @@ struct StatusReport {
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + [recorder.recovery.lostWords].compactMap { $0 } + recorder.latest.removed.map(Self.problem)
-            + deliveries.flatMap(Self.problems) + channels.compactMap(Self.problem)
+            + deliveries.flatMap(Self.problems) + channels.flatMap(Self.problems)
             + [beacons?.problem.map { "beacons: \($0)" }].compactMap { $0 }
             + (places?.fetched ?? []).compactMap(Self.problem)
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }

@@ -17,6 +17,8 @@ struct OwnPresence: Sendable {
     private var inFlight: Sent?
     private var needsEntry = false
     private var notBefore = EventTime(nanoseconds: .min)
+    /// A service may attach a channel without end.
+    private var entries = TokenBucket(burst: 3, refill: .seconds(20))
     /// The service knows us as a member.
     private(set) var isEntered = false
     /// The member as the service named it, and the connection that it belongs to.
@@ -31,11 +33,10 @@ struct OwnPresence: Sendable {
     ///   - connectionID: of the connection that we are on.
     mutating func attached(isContinued: Bool, connectionID: String?, at now: EventTime) {
         guard !isContinued || !hasEntered else { return }
-        // On the same connection the service still shows us.
+        // On the same connection the service still shows us, and answers the frame in flight before the next one.
         isEntered = isEntered && member?.connectionID == connectionID
-        inFlight = nil
         needsEntry = true
-        notBefore = now
+        notBefore = now + (entries.take(at: now) ?? .zero)
     }
 
     mutating func detached() {
@@ -74,6 +75,8 @@ struct OwnPresence: Sendable {
     mutating func acknowledged(_ serial: Int64) {
         guard let sent = inFlight, sent.serial == serial else { return }
         inFlight = nil
+        // One that was sent before the channel was attached anew does not count.
+        guard !needsEntry else { return }
         isEntered = true
         shown = sent.presence
     }
@@ -83,7 +86,7 @@ struct OwnPresence: Sendable {
         guard let sent = inFlight, sent.serial == serial else { return false }
         inFlight = nil
         notBefore = now + Self.retryAfter
-        guard error.isFatal, !error.isOfCapability, !error.isOfToken else {
+        guard error.isFatal, !error.isOfCapability, !error.isOfCredential else {
             if !isEntered { needsEntry = true }
             return false
         }

@@ -15,6 +15,9 @@ package struct PresenceMap: Sendable {
 
     package init() {}
 
+    /// Members that are not in it are ignored until others leave.
+    package var isFull: Bool { members.count >= Self.membersMax }
+
     /// Those that are present, by member key.
     package var present: [String: PresenceItem] {
         members.compactMapValues { $0.item.action.isLeaving ? nil : $0.item }
@@ -49,7 +52,7 @@ package struct PresenceMap: Sendable {
             members[key] = nil
             return true
         }
-        guard members[key] != nil || members.count < Self.membersMax else { return false }
+        guard members[key] != nil || !isFull else { return false }
         // While it synchronizes, one that has left stays as such: what the service had said before may come later.
         var item = item
         if item.data == nil, !item.action.isLeaving { item.data = members[key]?.item.data }

@@ -13,8 +13,8 @@ extension ChannelClient {
         /// A connection that the service ended is opened again at a random moment in this time: it may have ended
         /// those of a whole fleet.
         package var firstReconnectSpread = Duration.seconds(20)
-        /// Longest frame that is read.
-        package var frameBytesMax = 131_072
+        /// Longest frame that is read: that of a full channel, whose members say much of themselves.
+        package static let frameBytesMax = 262_144
 
         package init(host: String, clientID: String) {
             self.host = host

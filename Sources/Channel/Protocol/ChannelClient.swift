@@ -19,7 +19,6 @@ package struct ChannelClient: Sendable {
     /// The service has as many on one connection.
     package static let trackablesMax = 200
 
-    private let frameBytesMax: Int
     private var connection: ChannelConnection
     private var route: RequestRoute
     private var line: ChannelLine
@@ -29,12 +28,13 @@ package struct ChannelClient: Sendable {
     /// Messages that wait for another token.
     private var held: [UnansweredFrames.Entry] = []
 
-    /// Frames that could not be read.
+    /// Frames that could not be read, or were too large.
     package private(set) var unreadFrames = 0
+    /// One of them over this connection was too large: it may have named viewers.
+    private var hasSkippedFrame = false
 
     /// - Parameter credential: nil = it is asked for before the first connection.
     package init(_ settings: Settings, credential: ChannelCredential?) {
-        frameBytesMax = settings.frameBytesMax
         connection = ChannelConnection(settings, credential: credential)
         route = RequestRoute(settings)
         line = ChannelLine(clientID: settings.clientID)
@@ -57,12 +57,34 @@ package struct ChannelClient: Sendable {
     /// Items of presence that say nothing that we know.
     package var ignoredItems: Int { line.ignoredItems }
 
+    /// Reports of members of a trackable beyond those that are counted.
+    package var ignoredMembers: Int { channels.reduce(0) { $0 + $1.ignoredMembers } }
+
+    /// What is wrong now.
+    package var problems: [Problem] {
+        var problems: [Problem] = []
+        if let refused = connection.lastingRefusal {
+            problems.append(
+                refused.isMissing
+                    ? .credentialMissing(refused.error, times: refused.count)
+                    : .credentialRefused(refused.error, times: refused.count))
+        }
+        guard state == .connected else { return problems }
+        if let trackable = line.overdue { problems.append(.unanswered(trackable: trackable)) }
+        for channel in channels where channel.isCrowded {
+            problems.append(.tooManyMembers(trackable: channel.trackable, ignored: channel.ignoredMembers))
+        }
+        if hasSkippedFrame { problems.append(.frameSkipped) }
+        return problems
+    }
+
     /// When `deadlineReached` is wanted; nil = never.
     package var nextDeadline: EventTime? {
         guard connection.state == .connected else {
             return [connection.nextDeadline, route.nextDeadline].compactMap { $0 }.min()
         }
-        return (channels.map { $0.nextDeadline(line) } + [connection.nextDeadline]).compactMap { $0 }.min()
+        return (channels.map { $0.nextDeadline(line) } + [connection.nextDeadline, line.answerDeadline])
+            .compactMap { $0 }.min()
     }
 
     private func index(_ trackable: String) -> Int? { channels.firstIndex { $0.trackable == trackable } }
@@ -73,7 +95,7 @@ package struct ChannelClient: Sendable {
         }
         if state == .suspended {
             let watched = channels.filter { $0.state != .failed }.map(\.trackable)
-            route.poll(watched, connection.credential, &line, at: now)
+            route.poll(watched, connection.credentialInForce, &line, at: now)
         } else {
             for (message, trackable) in route.end() {
                 line.report(.settled(trackable: trackable, message.name, id: message.id, .unanswered))
@@ -156,7 +178,7 @@ extension ChannelClient {
     private mutating func publishByRequest(
         _ message: ChannelMessage, of trackable: String, _ index: Int, at now: EventTime
     ) throws(Refusal) -> [Effect] {
-        guard route.isOpen, let credential = connection.credential else { throw .notConnected }
+        guard route.isOpen, let credential = connection.credentialInForce else { throw .notConnected }
         guard channels[index].state != .failed else { throw .channelAway }
         guard !route.isCarrying(message.name, of: trackable) else { throw .inFlight }
         guard line.nextTurn <= now else { throw .tooMany }
@@ -172,13 +194,13 @@ extension ChannelClient {
 
     /// - Parameters:
     ///   - words: why, for people.
-    ///   - isFinal: trying again would not help.
+    ///   - isTransient: whoever gives credentials could not be asked. Otherwise the next attempt waits for ever longer.
     ///   - jitter: 0 ≤ jitter < 1, as of all methods.
     package mutating func credentialUnavailable(
-        _ words: String, isFinal: Bool, jitter: Double, at now: EventTime
+        _ words: String, isTransient: Bool, jitter: Double, at now: EventTime
     ) -> [Effect] {
         let changes = connection.credentialUnavailable(
-            words, isFinal: isFinal, jitter: jitter, &line, at: now)
+            words, isTransient: isTransient, jitter: jitter, &line, at: now)
         apply(changes, at: now)
         return finish(at: now)
     }
@@ -219,6 +241,7 @@ extension ChannelClient {
     package mutating func deadlineReached(jitter: Double, at now: EventTime) -> [Effect] {
         apply(connection.deadlineReached(jitter: jitter, &line, at: now), at: now)
         guard state == .connected else { return finish(at: now) }
+        line.deadlineReached(at: now)
         for index in channels.indices.reversed()
         where channels[index].deadlineReached(&line, jitter: jitter, at: now) {
             remove(index)
@@ -226,11 +249,18 @@ extension ChannelClient {
         return finish(at: now)
     }
 
+    /// A message was longer than `Settings.frameBytesMax`.
+    package mutating func skippedFrame(at now: EventTime) {
+        connection.heard(at: now)
+        unreadFrames += 1
+        hasSkippedFrame = true
+    }
+
     /// - Parameter text: a whole message.
     package mutating func received(_ text: String, jitter: Double, at now: EventTime) -> [Effect] {
         guard connection.hasTransport else { return [] }
         connection.heard(at: now)
-        guard let frame = ServerFrame(text, bytesMax: frameBytesMax) else {
+        guard let frame = ServerFrame(text, bytesMax: Settings.frameBytesMax) else {
             unreadFrames += 1
             return []
         }
@@ -258,7 +288,7 @@ extension ChannelClient {
                 for index in channels.indices { channels[index].authorized(&line, at: now) }
             case .tokenMissing(let error):
                 settleAll(takeHeld(), .refused(error))
-                for index in channels.indices { channels[index].lackToken(error) }
+                for index in channels.indices { channels[index].lackToken(error, at: now) }
             case .lost:
                 // Nobody will answer that it is detached.
                 removeLeaving()
@@ -269,7 +299,7 @@ extension ChannelClient {
             case .failed(let error):
                 settleAll(line.restart() + takeHeld(), .refused(error))
                 removeLeaving()
-                for index in channels.indices { channels[index].fail(error) }
+                for index in channels.indices { channels[index].fail(error, at: now) }
             // A trackable was added meanwhile.
             case .closed: if !channels.isEmpty { connection.open(&line, at: now) }
             }
@@ -281,6 +311,7 @@ extension ChannelClient {
     }
 
     private mutating func connected(isResumed: Bool, at now: EventTime) {
+        hasSkippedFrame = false
         if !isResumed { settleAll(line.restart() + takeHeld(), .unanswered) }
         line.sendAgain(at: now)
         for index in channels.indices { channels[index].connected(isResumed: isResumed, &line, at: now) }
@@ -306,14 +337,14 @@ extension ChannelClient {
         case .unseen(let trackable, let error):
             if let index = index(trackable) { channels[index].connectionSuspended() }
             // A token that may only publish does that.
-            if !error.isOfCapability { refused(trackable, error, at: now) }
+            if !error.isOfCapability { refused(trackable, error, jitter: jitter, at: now) }
         case .settled(let message, let trackable, let outcome):
             line.report(.settled(trackable: trackable, message.name, id: message.id, outcome))
             switch outcome {
             case .taken:
                 connection.credentialWorksAway()
                 if message.name == .enhanced, let index = index(trackable) { channels[index].published() }
-            case .refused(let error): refused(trackable, error, at: now)
+            case .refused(let error): refused(trackable, error, jitter: jitter, at: now)
             case .unanswered: break
             }
         }
@@ -322,9 +353,9 @@ extension ChannelClient {
         return finish(at: now)
     }
 
-    private mutating func refused(_ trackable: String, _ error: ChannelError, at now: EventTime) {
-        if error.isOfToken { apply(connection.renewWhileAway(because: error, &line, at: now), at: now) }
-        if error.isOfCapability, let index = index(trackable) { channels[index].fail(error) }
+    private mutating func refused(_ trackable: String, _ error: ChannelError, jitter: Double, at now: EventTime) {
+        if error.isOfCredential { connection.refusedWhileAway(error, jitter: jitter, &line, at: now) }
+        if error.isOfCapability, let index = index(trackable) { channels[index].fail(error, at: now) }
     }
 }
 
@@ -357,12 +388,12 @@ extension ChannelClient {
         switch entry.body {
         case .presence:
             if let index { channels[index].refusedPresence(entry.serial, error, &line, at: now) }
-        case .message where index != nil && !entry.isAfterRenewal && (error.isOfToken || error.isOfCapability):
+        case .message where index != nil && !entry.isAfterRenewal && (error.isOfCredential || error.isOfCapability):
             held.append(entry)
             connection.askForCredential(because: error, &line, at: now)
         case .message:
             line.settle(entry, .refused(error))
-            if error.isOfCapability, let index { channels[index].fail(error) }
+            if error.isOfCapability, let index { channels[index].fail(error, at: now) }
         }
     }
 

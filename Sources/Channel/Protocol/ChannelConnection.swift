@@ -8,7 +8,7 @@ struct ChannelConnection: Sendable {
         case connected(isResumed: Bool)
         /// There is another token.
         case authorized
-        /// There will be none, although a channel needs one.
+        /// There is no other for now, although a channel needs one.
         case tokenMissing(ChannelError)
         case lost
         /// Whoever was there may be gone.
@@ -20,13 +20,13 @@ struct ChannelConnection: Sendable {
     private enum Phase {
         /// There is nothing to do.
         case idle
-        /// The owner gets a credential: leaves to `connecting`, `waiting` or `failed`.
+        /// The owner gets a credential: leaves to `connecting` or `waiting`.
         case renewing(until: EventTime)
         /// Leaves to `connected`, to `waiting`, or back to itself with another host.
         case connecting(until: EventTime)
         /// Leaves to `renewing`, `connecting` or `waiting` when it is lost, and to `closing`.
         case connected
-        /// Leaves to `connecting`.
+        /// Leaves to `connecting`, or to `renewing` where the credential was refused.
         case waiting(until: EventTime)
         /// We said CLOSE: leaves to `idle`.
         case closing(until: EventTime)
@@ -36,11 +36,13 @@ struct ChannelConnection: Sendable {
 
     private static let answerLimit = Duration.seconds(10)
     private static let renewalLimit = Duration.seconds(60)
-    /// A second refusal in this time is one of the renewed credential.
-    private static let renewalGap = Duration.seconds(30)
 
     private let settings: ChannelClient.Settings
-    private(set) var credential: ChannelCredential?
+    private var credential: ChannelCredential?
+    /// Why the service does not take the credential; nil = it does, or was not asked yet.
+    private var refusal: ChannelError?
+    /// Credentials in a row that were refused or could not be had.
+    private var refusals = 0
     private var phase = Phase.idle
     private var session = Session()
     private var outage = Outage()
@@ -50,9 +52,10 @@ struct ChannelConnection: Sendable {
     private(set) var error: ChannelError?
     /// The owner gets a credential for a live connection; nil = it does not.
     private var renewingUntil: EventTime?
-    private var renewedAt: EventTime?
-    /// It was renewed because a request was refused, and none has been taken since.
-    private var isRenewedAway = false
+    /// A service may ask for another credential without end.
+    private var renewals = TokenBucket(burst: 3, refill: .seconds(300))
+    /// A credential for a live connection is wanted, and is asked for then.
+    private var renewalDue: (at: EventTime, because: ChannelError?)?
     /// The answer to AUTH.
     private var authorizedUntil: EventTime?
 
@@ -78,6 +81,15 @@ struct ChannelConnection: Sendable {
 
     var messageBytesMax: Int { session.messageBytesMax }
 
+    /// For requests without a connection; nil = there is none, or none that the service takes.
+    var credentialInForce: ChannelCredential? { refusal == nil ? credential : nil }
+
+    /// More than one credential in a row was refused or could not be had: the last reason; nil = the service takes them.
+    var lastingRefusal: (error: ChannelError, isMissing: Bool, count: Int)? {
+        guard let error = refusal ?? error, refusals > 1, state != .connected else { return nil }
+        return (error, refusal == nil, refusals)
+    }
+
     var hasTransport: Bool {
         switch phase {
         case .connecting, .connected, .closing: true
@@ -91,7 +103,8 @@ struct ChannelConnection: Sendable {
         case .closing(let until): until
         case .renewing(let until), .connecting(let until), .waiting(let until):
             suspendsAt.map { min($0, until) } ?? until
-        case .connected: [session.idleDeadline, authorizedUntil, renewingUntil].compactMap { $0 }.min()
+        case .connected:
+            [session.idleDeadline, authorizedUntil, renewingUntil, renewalDue?.at].compactMap { $0 }.min()
         }
     }
 
@@ -114,7 +127,8 @@ extension ChannelConnection {
 
     /// There is a way to the service again: a wait for the next attempt ends.
     mutating func networkReturned(_ line: inout ChannelLine, at now: EventTime) {
-        guard case .waiting = phase else { return }
+        // A network does not make another credential.
+        guard case .waiting = phase, refusal == nil else { return }
         hosts.restart()
         connect(&line, at: now)
     }
@@ -124,8 +138,7 @@ extension ChannelConnection {
         switch phase {
         case .connected:
             line.send(.close)
-            authorizedUntil = nil
-            renewingUntil = nil
+            forgetRenewals()
             phase = .closing(until: now + Self.answerLimit)
         case .connecting:
             line.report(.closeTransport)
@@ -138,13 +151,12 @@ extension ChannelConnection {
     mutating func credentialRenewed(
         _ credential: ChannelCredential, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
-        self.credential = credential
+        let wasRefused = refusal != nil
+        (self.credential, refusal) = (credential, nil)
         switch phase {
-        case .renewing:
-            renewedAt = now
-            connect(&line, at: now)
+        case .renewing: connect(&line, at: now)
+        case .waiting where wasRefused: connect(&line, at: now)
         case .connected:
-            if renewingUntil != nil { renewedAt = now }
             renewingUntil = nil
             return authorize(&line, at: now)
         case .idle, .connecting, .waiting, .closing, .failed: break
@@ -153,15 +165,19 @@ extension ChannelConnection {
     }
 
     mutating func credentialUnavailable(
-        _ words: String, isFinal: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+        _ words: String, isTransient: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
         renewingUntil = nil
-        let error = isFinal ? ChannelError.tokenRefused(words) : .tokenMissing(words)
+        let error = ChannelError.credentialMissing(words)
         switch phase {
-        case .renewing where isFinal: return fail(error)
         case .renewing:
             self.error = error
-            retryLater(jitter: jitter, &line, at: now)
+            if isTransient {
+                retryLater(jitter: jitter, &line, at: now)
+            } else {
+                refusals += 1
+                wait(AttemptPause.after(refusals: refusals, jitter: jitter), &line, at: now)
+            }
             return []
         case .connected: return [.tokenMissing(error)]
         case .idle, .connecting, .waiting, .closing, .failed: return []
@@ -171,26 +187,47 @@ extension ChannelConnection {
     /// A channel needs another token. The one that the service has not answered yet may do.
     mutating func askForCredential(because error: ChannelError?, _ line: inout ChannelLine, at now: EventTime) {
         guard renewingUntil == nil, authorizedUntil == nil, case .connected = phase else { return }
+        if let wait = renewals.take(at: now) {
+            renewalDue = (now + wait, error)
+            return
+        }
+        renewalDue = nil
         renewingUntil = now + Self.renewalLimit
         line.report(.renewCredential(because: error))
     }
 
-    /// A request was refused for its token while there is no connection.
-    mutating func renewWhileAway(because error: ChannelError, _ line: inout ChannelLine, at now: EventTime) -> [Change]
-    {
+    /// A request was refused for its credential while there is no connection.
+    mutating func refusedWhileAway(
+        _ error: ChannelError, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) {
+        // Other requests with the same credential are refused as well.
+        guard refusal == nil else { return }
         switch phase {
         case .waiting: break
         case .connecting: line.report(.closeTransport)
-        case .idle, .renewing, .connected, .closing, .failed: return []
+        case .idle, .renewing, .connected, .closing, .failed: return
         }
-        if isRenewedAway { return fail(error) }
-        isRenewedAway = true
-        renew(because: error, &line, at: now)
-        return []
+        credentialRefused(error, jitter: jitter, &line, at: now)
     }
 
     /// The service takes the credential.
-    mutating func credentialWorksAway() { isRenewedAway = false }
+    mutating func credentialWorksAway() { refusals = 0 }
+
+    /// The first refusal may be that of a credential that has expired. Another one waits, for ever longer: it may be the clock of
+    /// this host that is wrong, or whoever makes credentials.
+    private mutating func credentialRefused(
+        _ error: ChannelError, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) {
+        refusal = error
+        refusals += 1
+        if refusals == 1 {
+            renew(because: error, &line, at: now)
+        } else {
+            self.error = error
+            hosts.restart()
+            wait(AttemptPause.after(refusals: refusals - 1, jitter: jitter), &line, at: now)
+        }
+    }
 
     private mutating func authorize(_ line: inout ChannelLine, at now: EventTime) -> [Change] {
         switch credential {
@@ -211,7 +248,7 @@ extension ChannelConnection {
 // Opening.
 extension ChannelConnection {
     private mutating func connect(_ line: inout ChannelLine, at now: EventTime) {
-        guard let credential else { return renew(because: nil, &line, at: now) }
+        guard let credential, refusal == nil else { return renew(because: refusal, &line, at: now) }
         line.report(
             .openTransport(
                 TransportRequest(settings, host: hosts.current, credential: credential, resuming: session.key)))
@@ -219,7 +256,7 @@ extension ChannelConnection {
     }
 
     private mutating func renew(because error: ChannelError?, _ line: inout ChannelLine, at now: EventTime) {
-        self.error = error
+        self.error = error ?? self.error
         line.report(.renewCredential(because: error))
         phase = .renewing(until: now + Self.renewalLimit)
     }
@@ -233,7 +270,8 @@ extension ChannelConnection {
         switch phase {
         case .connected:
             let isStable = session.isStable(at: now)
-            if line.unanswered.areTooMany { session.forgetKey() }
+            // All would be sent again, without an answer.
+            if line.unanswered.areTooMany || line.overdue != nil { session.forgetKey() }
             disconnected(at: now)
             if isStable {
                 let spread = settings.firstReconnectSpread * max(0, min(jitter, 1))
@@ -257,9 +295,9 @@ extension ChannelConnection {
     }
 
     private mutating func disconnected(at now: EventTime) {
+        if session.isStable(at: now) { refusals = 0 }
         outage.began(isFirst: session.isStable(at: now), at: now)
-        authorizedUntil = nil
-        renewingUntil = nil
+        forgetRenewals()
         hosts.restart()
     }
 
@@ -288,9 +326,14 @@ extension ChannelConnection {
     private mutating func rest() {
         outage.ended()
         session.forgetKey()
-        isRenewedAway = false
+        (refusal, refusals) = (nil, 0)
+        forgetRenewals()
+    }
+
+    private mutating func forgetRenewals() {
         authorizedUntil = nil
         renewingUntil = nil
+        renewalDue = nil
     }
 }
 
@@ -317,6 +360,10 @@ extension ChannelConnection {
         case .renewing(let until) where until <= now: changes += noCredential(jitter: jitter, &line, at: now)
         case .connected:
             if let renewingUntil, renewingUntil <= now { changes += noCredential(jitter: jitter, &line, at: now) }
+            if let due = renewalDue, due.at <= now {
+                renewalDue = nil
+                askForCredential(because: due.because, &line, at: now)
+            }
             let isOverdue = nextDeadline.map { $0 <= now } ?? false
             if isOverdue { changes += drop(jitter: jitter, &line, at: now) }
         case .idle, .renewing, .connecting, .waiting, .closing, .failed: break
@@ -327,7 +374,7 @@ extension ChannelConnection {
     private mutating func noCredential(
         jitter: Double, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
-        credentialUnavailable("there was none in time", isFinal: false, jitter: jitter, &line, at: now)
+        credentialUnavailable("there was none in time", isTransient: true, jitter: jitter, &line, at: now)
     }
 
     private var isOpening: Bool {
@@ -378,11 +425,10 @@ extension ChannelConnection {
         self.error = frame.error
         line.report(.closeTransport)
         if frame.action == .closed { session.forgetKey() }
-        if error.isOfToken {
-            if let renewedAt, now < renewedAt + Self.renewalGap { return fail(error) }
+        if error.isOfCredential {
             let wasConnected = state == .connected
             if wasConnected { disconnected(at: now) }
-            renew(because: error, &line, at: now)
+            credentialRefused(error, jitter: jitter, &line, at: now)
             return wasConnected ? [.lost] : []
         }
         if frame.action == .error, error.isFatal { return fail(error) }
@@ -397,7 +443,6 @@ extension ChannelConnection {
         adopt(frame, &line)
         session.opened(at: now)
         outage.ended()
-        isRenewedAway = false
         phase = .connected
         hasBeenOpen = true
         error = frame.error

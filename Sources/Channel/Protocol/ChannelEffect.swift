@@ -40,9 +40,22 @@ extension ChannelClient {
         case secondPublisher(clientID: String)
         /// A viewer asks for something that is no resolution, and so for nothing.
         case malformedRequest(member: String)
-        case tooManyMembers
         /// The service does not let us be present.
         case presenceRefused(ChannelError)
+    }
+
+    /// Something that is wrong for as long as it lasts.
+    package enum Problem: Hashable, Sendable {
+        /// - Parameter times: credentials in a row that the service refused or that could not be had, at least 2.
+        case credentialRefused(ChannelError, times: Int)
+        /// - Parameter times: as of `credentialRefused`.
+        case credentialMissing(ChannelError, times: Int)
+        /// The service has not answered a frame about a trackable for a minute.
+        case unanswered(trackable: String)
+        /// - Parameter ignored: reports of members beyond those that are counted.
+        case tooManyMembers(trackable: String, ignored: Int)
+        /// Frames over this connection were too large to be read.
+        case frameSkipped
     }
 
     /// Why a message is not sent now. Its location rides along with a later one.

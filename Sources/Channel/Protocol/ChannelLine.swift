@@ -4,6 +4,10 @@ import Positioning
 struct ChannelLine: Sendable {
     private(set) var unanswered = UnansweredFrames()
     private var limit = SendLimit()
+    /// Number of the oldest frame without an answer when it was found to be overdue.
+    private var overdueSerial: Int64?
+    /// An answer takes a moment where there is a connection.
+    private static let answerLimit = Duration.seconds(60)
     private var effects: [ChannelClient.Effect] = []
     var connectionID: String?
     /// As the service knows us.
@@ -30,10 +34,25 @@ struct ChannelLine: Sendable {
     mutating func send(
         _ body: UnansweredFrames.Body, of trackable: String, isAfterRenewal: Bool = false, at now: EventTime
     ) -> Int64 {
-        let serial = unanswered.append(body, of: trackable, isAfterRenewal: isAfterRenewal)
+        let serial = unanswered.append(body, of: trackable, isAfterRenewal: isAfterRenewal, at: now)
         limit.sent(at: now)
         send(frame(body, of: trackable, serial: serial))
         return serial
+    }
+
+    /// Presence is not sent while so much waits for answers.
+    var hasRoom: Bool { !unanswered.areTooMany }
+
+    /// The trackable of a frame that the service does not answer, though there is a connection; nil = it answers.
+    var overdue: String? { unanswered.oldest.flatMap { $0.serial == overdueSerial ? $0.trackable : nil } }
+
+    /// When the oldest frame without an answer becomes overdue; nil = it is, or there is none.
+    var answerDeadline: EventTime? {
+        unanswered.oldest.flatMap { $0.serial == overdueSerial ? nil : $0.sentAt + Self.answerLimit }
+    }
+
+    mutating func deadlineReached(at now: EventTime) {
+        if let deadline = answerDeadline, deadline <= now { overdueSerial = unanswered.oldest?.serial }
     }
 
     /// A message goes out another way.
@@ -41,6 +60,8 @@ struct ChannelLine: Sendable {
 
     /// The service lost the connection, but not our place: it may not have had them.
     mutating func sendAgain(at now: EventTime) {
+        unanswered.sentAgain(at: now)
+        overdueSerial = nil
         for entry in unanswered.all {
             limit.sent(at: now)
             send(frame(entry.body, of: entry.trackable, serial: entry.serial))
@@ -64,7 +85,10 @@ struct ChannelLine: Sendable {
 
     mutating func forgetUnanswered() -> [UnansweredFrames.Entry] { unanswered.removeAll() }
 
-    mutating func restart() -> [UnansweredFrames.Entry] { unanswered.restart() }
+    mutating func restart() -> [UnansweredFrames.Entry] {
+        overdueSerial = nil
+        return unanswered.restart()
+    }
 
     /// - Parameter id: of a message; nothing for presence, which its channel follows itself.
     mutating func settle(_ entry: UnansweredFrames.Entry, _ outcome: ChannelClient.Outcome) {

@@ -113,7 +113,8 @@ struct RequestRoute: Sendable {
     ) -> Answer? {
         guard let question = questions.removeValue(forKey: number) else { return nil }
         let value = JSONReader.read(body, bytesMax: ServiceRequest.answerBytesMax)
-        let error = Self.error(status, value)
+        let isCut = body.count >= ServiceRequest.answerBytesMax
+        let error = isCut ? Self.tooLong : Self.error(status, value)
         if let error, error.isUnreached {
             missed(question.host, jitter: jitter)
         } else {
@@ -135,6 +136,10 @@ struct RequestRoute: Sendable {
         guard host == hosts.current else { return }
         if hosts.failed(jitter: jitter) { askedAt = nil } else { hosts.restart() }
     }
+
+    /// The service was reached, but who is present is not known.
+    private static let tooLong = ChannelError(
+        statusCode: 413, message: "the list of viewers is longer than \(ServiceRequest.answerBytesMax) bytes")
 
     /// nil = the service did what it was asked. What is no JSON is of somebody in between.
     private static func error(_ status: Int?, _ value: JSONValue?) -> ChannelError? {

@@ -12,7 +12,7 @@ package struct ServiceRequest: Hashable, Sendable, CustomStringConvertible {
     /// How long an answer may take.
     package static let timeout = Duration.seconds(10)
     /// Bytes of an answer that are read: those of a full channel.
-    package static let answerBytesMax = 131_072
+    package static let answerBytesMax = ChannelClient.Settings.frameBytesMax
 
     /// Without secrets.
     package var description: String { "\(body == nil ? "GET" : "POST") \(host)\(target)" }

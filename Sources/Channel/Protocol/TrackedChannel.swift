@@ -14,12 +14,17 @@ struct TrackedChannel: Sendable {
         case attached
         /// Leaves to `attaching`; nil = when the connection is there.
         case suspended(until: EventTime?)
-        /// Leaves to the end, or to `attaching` where the trackable was added again.
+        /// Leaves to the end, or to `returning`.
         case detaching(until: EventTime)
-        case failed
+        /// The trackable was added again while it was detaching: leaves to `attaching` with the answer to that, or without one.
+        case returning(until: EventTime)
+        /// Leaves to `awaitingToken`; nil = when a person has mended something.
+        case failed(until: EventTime?)
     }
 
     static let answerLimit = Duration.seconds(10)
+    /// Until another token is asked for, where the last one was not enough.
+    private static let tokenPause = Duration.seconds(900)
     /// Of members that were warned about.
     private static let warnedMax = 20
 
@@ -31,11 +36,16 @@ struct TrackedChannel: Sendable {
     /// Attachings in a row that failed.
     private var failures = 0
     private var hasRenewed = false
+    /// A service may detach a channel without end.
+    private var reattachments = TokenBucket(burst: 3, refill: .seconds(20))
     private var own: OwnPresence
     private var viewers: Viewers
     /// What the pages of the synchronization have in common.
     private var sequence: Substring?
     private var hearsPresence = true
+    /// Reports of members beyond those that are counted.
+    private(set) var ignoredMembers = 0
+    private var hasIgnored = false
     private var hasPublished = false
     private var warned: Set<ChannelClient.Warning> = []
     private var announcedState = ChannelState.initialized
@@ -51,12 +61,15 @@ struct TrackedChannel: Sendable {
 
     var name: String { Self.name(of: trackable) }
 
+    /// Members are being ignored, since there are too many.
+    var isCrowded: Bool { hasIgnored && viewers.map.isFull }
+
     var state: ChannelState {
         switch phase {
         case .waiting, .attaching, .awaitingToken: .attaching
         case .attached: .attached
         case .suspended: .suspended
-        case .detaching: .detaching
+        case .detaching, .returning: .detaching
         case .failed: .failed
         }
     }
@@ -65,17 +78,17 @@ struct TrackedChannel: Sendable {
     var takesMessages: Bool {
         switch phase {
         case .waiting, .attaching, .attached: true
-        case .awaitingToken, .suspended, .detaching, .failed: false
+        case .awaitingToken, .suspended, .detaching, .returning, .failed: false
         }
     }
 
     /// While there is a connection.
     func nextDeadline(_ line: ChannelLine) -> EventTime? {
         switch phase {
-        case .attaching(let until), .detaching(let until): until
-        case .suspended(let until): until
-        case .attached: own.due.map { max($0, line.nextTurn) }
-        case .waiting, .awaitingToken, .failed: nil
+        case .attaching(let until), .detaching(let until), .returning(let until): until
+        case .suspended(let until), .failed(let until): until
+        case .attached: line.hasRoom ? own.due.map { max($0, line.nextTurn) } : nil
+        case .waiting, .awaitingToken: nil
         }
     }
 }
@@ -86,7 +99,7 @@ extension TrackedChannel {
     mutating func presenceChanged(_ presence: PublisherPresence, _ line: inout ChannelLine, at now: EventTime) {
         own.wanted = presence
         // The answer to DETACH comes first, and attaches it.
-        if case .detaching = phase { phase = .suspended(until: now + Self.answerLimit) }
+        if case .detaching = phase { phase = .returning(until: now + Self.answerLimit) }
         speak(&line, at: now)
     }
 
@@ -143,14 +156,16 @@ extension TrackedChannel {
         }
     }
 
-    /// There will be no other token.
-    mutating func lackToken(_ error: ChannelError) { if isAwaitingToken { fail(error) } }
+    /// There is no other token for now.
+    mutating func lackToken(_ error: ChannelError, at now: EventTime) {
+        if isAwaitingToken { fail(error, until: now + Self.tokenPause) }
+    }
 
     var isAwaitingToken: Bool { if case .awaitingToken = phase { true } else { false } }
 
     mutating func connectionLost() {
         switch phase {
-        case .attaching, .attached, .awaitingToken: phase = .waiting
+        case .attaching, .attached, .awaitingToken, .returning: phase = .waiting
         case .suspended: phase = .suspended(until: nil)
         case .waiting, .detaching, .failed: break
         }
@@ -171,7 +186,7 @@ extension TrackedChannel {
         switch frame.action {
         case .attached: attached(frame, &line, at: now)
         case .detached: detached(frame, &line, jitter: jitter, at: now)
-        case .error: refused(frame.error ?? .unanswered)
+        case .error: refused(frame.error ?? .unanswered, at: now)
         case .presence, .synchronization: told(frame, &line)
         default: break
         }
@@ -208,26 +223,34 @@ extension TrackedChannel {
         switch phase {
         case .attached:
             viewers.removeAll()
-            attach(&line, at: now)
+            if let wait = reattachments.take(at: now) {
+                phase = .suspended(until: now + wait)
+            } else {
+                attach(&line, at: now)
+            }
         case .attaching: suspend(jitter: jitter, at: now)
-        case .suspended: attach(&line, at: now)
-        case .waiting, .awaitingToken, .detaching, .failed: break
+        case .returning: attach(&line, at: now)
+        case .waiting, .awaitingToken, .suspended, .detaching, .failed: break
         }
     }
 
-    private mutating func refused(_ error: ChannelError) {
-        if error.isOfCapability || error.isOfToken, !hasRenewed {
+    private mutating func refused(_ error: ChannelError, at now: EventTime) {
+        if error.isOfCapability || error.isOfCredential, !hasRenewed {
             hasRenewed = true
             phase = .awaitingToken
             self.error = error
         } else {
-            fail(error)
+            fail(error, at: now)
         }
     }
 
-    mutating func fail(_ error: ChannelError) {
+    mutating func fail(_ error: ChannelError, at now: EventTime) {
+        fail(error, until: error.isOfCapability || error.isOfCredential ? now + Self.tokenPause : nil)
+    }
+
+    private mutating func fail(_ error: ChannelError, until: EventTime?) {
         self.error = error
-        phase = .failed
+        phase = .failed(until: until)
         serial = nil
         own.detached()
         viewers.removeAll()
@@ -283,7 +306,12 @@ extension TrackedChannel {
         case .subscriber: break
         case nil: if !item.action.isLeaving { line.ignoredItems += 1 }
         }
-        if !viewers.received(item) { warn(.tooManyMembers, &line) }
+        if !viewers.received(item) {
+            ignoredMembers += 1
+            hasIgnored = true
+        } else if !viewers.map.isFull {
+            hasIgnored = false
+        }
     }
 
     private mutating func warn(_ warning: ChannelClient.Warning, _ line: inout ChannelLine) {
@@ -302,15 +330,17 @@ extension TrackedChannel {
             suspend(jitter: jitter, at: now)
         case .suspended(let until): if let until, until <= now { attach(&line, at: now) }
         case .detaching(let until): return until <= now
+        case .returning(let until) where until <= now: attach(&line, at: now)
         case .attached: speak(&line, at: now)
-        case .attaching, .waiting, .awaitingToken, .failed: break
+        case .failed(let until): if let until, until <= now { phase = .awaitingToken }
+        case .attaching, .returning, .waiting, .awaitingToken: break
         }
         return false
     }
 
     /// Enters, or tells what has changed.
     private mutating func speak(_ line: inout ChannelLine, at now: EventTime) {
-        guard case .attached = phase, line.nextTurn <= now,
+        guard case .attached = phase, line.nextTurn <= now, line.hasRoom,
             let order = own.order(connectionID: line.connectionID, at: now)
         else { return }
         let serial = line.send(
@@ -326,7 +356,7 @@ extension TrackedChannel {
     mutating func refusedPresence(
         _ serial: Int64, _ error: ChannelError, _ line: inout ChannelLine, at now: EventTime
     ) {
-        if error.isOfCapability || error.isOfToken { return refused(error) }
+        if error.isOfCapability || error.isOfCredential { return refused(error, at: now) }
         if own.refused(serial, error, at: now) { warn(.presenceRefused(error), &line) }
     }
 

@@ -1,3 +1,5 @@
+import Positioning
+
 /// Numbered frames that the service has not answered, in the order of sending.
 struct UnansweredFrames: Sendable {
     enum Body: Hashable, Sendable {
@@ -9,6 +11,8 @@ struct UnansweredFrames: Sendable {
         var serial: Int64
         var trackable: String
         var body: Body
+        /// When it was sent last.
+        var sentAt: EventTime
         /// It was refused for the token once already, which has been renewed.
         var isAfterRenewal = false
     }
@@ -23,12 +27,23 @@ struct UnansweredFrames: Sendable {
 
     var areTooMany: Bool { entries.count > Self.countMax }
 
+    /// The service answers in order: all others wait for this one.
+    var oldest: Entry? { entries.first }
+
     /// - Returns: its number.
-    mutating func append(_ body: Body, of trackable: String, isAfterRenewal: Bool = false) -> Int64 {
+    mutating func append(
+        _ body: Body, of trackable: String, isAfterRenewal: Bool = false, at now: EventTime
+    ) -> Int64 {
         defer { nextSerial += 1 }
         entries.append(
-            Entry(serial: nextSerial, trackable: trackable, body: body, isAfterRenewal: isAfterRenewal))
+            Entry(
+                serial: nextSerial, trackable: trackable, body: body, sentAt: now, isAfterRenewal: isAfterRenewal))
         return nextSerial
+    }
+
+    /// All of them go out once more.
+    mutating func sentAgain(at now: EventTime) {
+        for index in entries.indices { entries[index].sentAt = now }
     }
 
     /// Those that an answer names, and before them those that the service passed over: it answers in order.

@@ -36,8 +36,8 @@ package struct ChannelError: Error, Hashable, Sendable {
     /// It may be taken when it is repeated later.
     package var isRetriable: Bool { !isFatal }
 
-    /// The token has expired or is not known.
-    package var isOfToken: Bool { statusCode == 401 && (40_140...40_149).contains(code) }
+    /// The credential is not taken: it has expired, is not valid yet, or is not known. Another one, or a later time, may help.
+    package var isOfCredential: Bool { statusCode == 401 && !isOfCapability }
 
     /// The token does not permit it.
     package var isOfCapability: Bool { code == 40_160 }
@@ -48,14 +48,9 @@ package struct ChannelError: Error, Hashable, Sendable {
 
     private static let presenceWhileSuspended = 91_001
 
-    /// No token could be had, and it is tried again.
-    package static func tokenMissing(_ words: String) -> ChannelError {
+    /// No credential could be had, and it is tried again.
+    package static func credentialMissing(_ words: String) -> ChannelError {
         ChannelError(code: 100_002, statusCode: 0, message: words)
-    }
-
-    /// No token can be had.
-    package static func tokenRefused(_ words: String) -> ChannelError {
-        ChannelError(code: 100_003, statusCode: 401, message: words)
     }
 
     /// It was not answered.
