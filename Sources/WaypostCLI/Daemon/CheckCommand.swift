@@ -41,6 +41,7 @@ struct CheckCommand: ParsableCommand {
         } else {
             printLine("\(file): valid\(loaded.warnings.isEmpty ? "" : ", with warnings")")
             if let found = look.found { printLine("source: \(found)") }
+            for cost in ViewerCost.all(loaded.config) { printLine(cost.words) }
         }
         try finishOutput()
     }
