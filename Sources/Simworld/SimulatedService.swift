@@ -13,33 +13,43 @@ final class SimulatedService: ChannelCarrier {
     /// Of the connection that is open, or being opened; others are over.
     private var connection = 0
     private var isOpen = false
+    private var openings = 0
     private var identity = 0
     private var serial = 0
     private var channels: Set<String> = []
     /// Until then the network lets only requests through.
     private var blockedUntil = EventTime.zero
+    private let fail: (Invariant, String) -> Void
+    /// When each channel was asked for, of the last minute.
+    private var attachings: [String: [EventTime]] = [:]
+    /// With reconnections at least 12 s apart, and what a reload asks for again.
+    private static let attachingsMax = 20
 
     /// The first label of all its hosts.
     static let hostName = "main"
 
     init(
-        host: SimulatedHost, dice: Dice, report: @escaping (WebSocketConnection.Event, EventTime) -> Void
+        host: SimulatedHost, dice: Dice, report: @escaping (WebSocketConnection.Event, EventTime) -> Void,
+        fail: @escaping (Invariant, String) -> Void
     ) {
         self.host = host
         self.dice = dice
         self.report = report
+        self.fail = fail
     }
 
     func trust(_ tls: TLSSettings?) {}
 
     func open(_ request: TransportRequest) {
         connection += 1
+        openings += 1
         if dice.chance(0.05) { blockedUntil = host.time + .seconds(dice.pick([100, 300, 1500])) }
         let isRefused = host.interface == nil || host.time < blockedUntil || dice.chance(0.2)
         later(dice.between(0, 3)) { [unowned self] in
             if isRefused { return tell(.ended(.connect("refused"), byServer: false)) }
             isOpen = true
             tell(.opened(subprotocol: nil))
+            if dice.chance(0.1) { return say(refusal(9)) }
             if !request.secretItems.contains(where: { $0.name == "resume" }) || dice.chance(0.3) {
                 identity += 1
                 serial = 0
@@ -62,6 +72,7 @@ final class SimulatedService: ChannelCarrier {
         case 1: return reply(dice.pick([200, 302, 503]), "<html>")
         case 2:
             let code = dice.pick([40_009, 40_142, 40_160, 42_911, 50_000])
+            if code == 40_142 { isTriedAgain() }
             return reply(code / 100, #"{"error":{"code":\#(code),"statusCode":\#(code / 100),"message":"no"}}"#)
         default: break
         }
@@ -87,7 +98,27 @@ final class SimulatedService: ChannelCarrier {
         }
     }
 
+    /// The credential is refused: by ERROR (9) or DISCONNECTED (6).
+    private func refusal(_ action: Int) -> String {
+        isTriedAgain()
+        return #"{"action":\#(action),"error":{"code":40142,"statusCode":401,"message":"expired"}}"#
+    }
+
+    /// Whoever refuses a credential is asked again, for ever.
+    private func isTriedAgain() {
+        let before = openings
+        host.after(.seconds(3600), ofProcess: true) { [weak self] in
+            guard let self, openings == before else { return }
+            fail(.liveness, "no connection to the service of the channel for an hour after its credential was refused")
+        }
+    }
+
     private func attach(_ channel: String) {
+        let recent = attachings[channel, default: []].filter { $0 + .seconds(60) > host.time } + [host.time]
+        attachings[channel] = recent
+        if recent.count > Self.attachingsMax {
+            fail(.politeness, "\(recent.count) requests within a minute to attach \(channel)")
+        }
         if dice.chance(0.1) {
             return answer(
                 #"{"action":9,"channel":"\#(channel)","error":{"code":\#(dice.pick([40_160, 50_000])),"message":"no"}}"#
@@ -115,9 +146,12 @@ final class SimulatedService: ChannelCarrier {
             guard isOpen else { return }
             switch dice.below(40) {
             case 0: return cut()
-            case 1: say(#"{"action":6,"error":{"code":\#(dice.pick([40_142, 80_003])),"message":"moved"}}"#)
+            case 1: say(dice.chance(0.5) ? refusal(6) : #"{"action":6,"error":{"code":80003,"message":"moved"}}"#)
             case 2: say(dice.pick(["", "{", "[]", #"{"action":"x"}"#, #"{"action":99}"#]))
-            case 3: if let channel = channels.min() { say(#"{"action":13,"channel":"\#(channel)"}"#) }
+            case 3:
+                for _ in 0..<dice.pick([1, 1, 100]) {
+                    if let channel = channels.min() { say(#"{"action":13,"channel":"\#(channel)"}"#) }
+                }
             case 4...9:
                 if let channel = channels.min() {
                     serial += 1

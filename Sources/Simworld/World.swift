@@ -312,9 +312,11 @@ public final class World {
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
         if remote != nil { edges.remoteFile = stateDisk.file }
-        edges.makeCarrier = serviceDice.map { [network] dice in
+        edges.makeCarrier = serviceDice.map { [network, books] dice in
             { report in
-                let service = SimulatedService(host: host, dice: dice, report: report)
+                let service = SimulatedService(host: host, dice: dice, report: report) { invariant, what in
+                    books.fail(invariant, what)
+                }
                 network.service = service
                 return service
             }
