@@ -22,7 +22,7 @@ public struct EndpointSettings: Hashable, Sendable {
         case keep, quarantine, clear
     }
 
-    /// What to do with a location that a broker takes while nobody subscribes to its topic.
+    /// What to do with a location that a broker takes while no one subscribes to its topic.
     public enum NoSubscriber: String, Hashable, Sendable, CaseIterable {
         /// Hold it, and what follows, until somebody does.
         case hold

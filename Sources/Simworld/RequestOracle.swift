@@ -85,9 +85,9 @@ final class RequestOracle {
             namesTrackables: records.allSatisfy { $0.trackable != nil })
     }
 
-    /// Rows of which the broker has said that nobody subscribes, and not only the oldest of them.
+    /// Rows of which the broker has said that no one subscribes, and not only the oldest of them.
     func published(allTo name: String) {
-        books.fail(.politeness, "\(name): more than one row is published again, though nobody subscribes")
+        books.fail(.politeness, "\(name): more than one row is published again, though no one subscribes")
     }
 
     /// A request that binds the device to the asset; it bears no books.rows.

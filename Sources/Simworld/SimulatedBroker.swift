@@ -82,7 +82,7 @@ extension SimulatedNetwork {
         }
     }
 
-    /// The answers to messages that are published at all: where nobody subscribes, those in flight are the last.
+    /// The answers to messages that are published at all: where no one subscribes, those in flight are the last.
     private func published(_ reasons: [MQTTReason?], _ subscriber: BrokerRequest.Subscriber) -> [MQTTReason?] {
         var last = reasons.count
         switch subscriber {

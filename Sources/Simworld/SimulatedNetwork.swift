@@ -65,7 +65,7 @@ final class SimulatedNetwork: Uplink {
     var versionInForce: () -> Int64? = { nil }
     /// A batch that was sent with a version in force was accepted.
     var contact: (Int64?) -> Void = { _ in }
-    /// Endpoints whose broker has last said that nobody subscribes, as this process knows.
+    /// Endpoints whose broker has last said that no one subscribes, as this process knows.
     var unheard: Set<String> = []
     private var isClosed = false
     private var transfers = 0

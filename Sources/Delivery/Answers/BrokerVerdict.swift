@@ -7,7 +7,7 @@ extension BrokerReply {
 
     /// - Parameters:
     ///   - rowsPerMessage: maximum rows of one message.
-    ///   - needsSubscriber: a message that nobody subscribes to is not settled.
+    ///   - needsSubscriber: a message that no one subscribes to is not settled.
     func verdict(of batch: Batch, rowsPerMessage: Int, needsSubscriber: Bool) -> Verdict {
         let meanings = reasons.map { reason in
             reason.map { !needsSubscriber && $0 == .noMatchingSubscribers ? MQTTMeaning.accepted : $0.meaning }
