@@ -184,7 +184,7 @@ import Testing
 
     @Test func theReasonsOfABrokerAreShownAsComments() throws {
         let shown = try "\(AnswerReport(ProfileFixture(name: "waypost-mqtt").config()))"
-        let held = "#   not confirmed  0x10: nobody stored it: only the oldest is sent again\n"
+        let held = "#   not confirmed  0x10: not stored: only the oldest is sent again\n"
         #expect(shown.contains(held), "\(shown)")
         #expect(shown.contains("#   taken          0x8E: another client has this client id: nothing is sent\n"))
         let latest = try "\(AnswerReport(ProfileFixture(name: "home-assistant-mqtt").config()))"

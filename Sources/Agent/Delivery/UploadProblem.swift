@@ -70,8 +70,8 @@ struct UploadProblem {
             let text = reply.words ?? reply.failure?.message ?? verdict.word
             guard verdict.lacksSubscriber else { return (text, false) }
             return (
-                "\(text), so that nobody stores it: the oldest location is tried until somebody does; "
-                    + "no_subscriber = \"accept\" counts it as stored", false
+                "\(text): the oldest location is tried until it has one, and the others wait; "
+                    + "no_subscriber = \"accept\" counts them as stored", false
             )
         case (.reply(let reply), .collision):
             return ("status \(reply.status), by which this device is not the one of the asset", false)

@@ -61,7 +61,7 @@ package struct MQTTReason: RawRepresentable, Hashable, Sendable {
         0x01: ("granted with QoS 1", .accepted),
         0x02: ("granted with QoS 2", .accepted),
         0x04: ("disconnected, with the will", .retry),
-        0x10: ("no one subscribes to the topic", .notConfirmed),
+        0x10: ("the topic has no subscriber", .notConfirmed),
         0x11: ("there was no such subscription", .accepted),
         0x80: ("no reason given", .retry),
         0x81: ("it calls a packet of ours malformed", .bisect),

@@ -56,7 +56,7 @@ public struct AnswerReport: CustomStringConvertible {
         switch (endpoint.delivery, endpoint.noSubscriber) {
         case (.latest, _): "settled, since only the newest counts"
         case (.all, .accept): "settled, since no_subscriber = \"accept\""
-        case (.all, .hold): "nobody stored it: only the oldest is sent again"
+        case (.all, .hold): "not stored: only the oldest is sent again"
         }
     }
 
