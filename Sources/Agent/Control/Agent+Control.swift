@@ -26,7 +26,7 @@ extension Agent {
         case .boost: return try pipeline.boostCommand(request.read(), at: now)
         case .engine: return try pipeline.engineCommand(request.read(), at: now)
         case .subscriber: return try pipeline.subscriberCommand(request.read(), at: now)
-        case .reload: return try configuration.reloadCommand(at: now)
+        case .reload: return try configuration.reloadCommand(ticket, at: now)
         case .fenceRefresh: return try listRefreshes.refresh(request.read(), ticket, at: now)
         case .remote: return try remote(request.read(), ticket, at: now)
         case .refresh:

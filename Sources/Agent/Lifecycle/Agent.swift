@@ -147,8 +147,9 @@ public final class Agent {
             notifier: supervision.notifier, log: log, loop: loop)
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
-            keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, places: places,
+            keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), readsLater: edges.readsLater,
+            pipeline: pipeline, recorder: recorder, endpoints: endpoints, channels: channels, beacons: beacons,
+            networks: networks, places: places,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if let remote = config.remote, let start = options.remote {

@@ -39,6 +39,12 @@ final class ConfigurationInForce {
     private let keeper: LastGoodKeeper
     /// Reads the file again; nil = a reload reads the secrets in files alone.
     private let reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
+    /// Nil: the file is read on a thread of its own.
+    private let readsLater: ((_ read: @escaping () -> Void) -> Void)?
+    /// Who waits for the reading that is under way; nil = none is.
+    private var readers: [(ReloadOutcome) -> Void]?
+    /// Who came since it began: the file may have changed meanwhile.
+    private var nextReaders: [(ReloadOutcome) -> Void] = []
     /// Each reload reads files and compiles templates.
     private var budget = TokenBucket(burst: 5, refill: .seconds(1))
     /// What the journal says of the last reload. The group may ask for one each second; only who may write the file, or a secret,
@@ -62,11 +68,13 @@ final class ConfigurationInForce {
     private let shutdown: Shutdown
     private let supervision: Supervision
     private let log: AgentLog
+    private let loop: EventLoop
 
     init(
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
-        pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
+        readsLater: ((_ read: @escaping () -> Void) -> Void)?, pipeline: Pipeline, recorder: Recorder,
+        endpoints: Endpoints,
         channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, places: PlaceLists,
         shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
@@ -75,6 +83,7 @@ final class ConfigurationInForce {
         self.effective = effective
         self.reread = reread
         self.keeper = keeper
+        self.readsLater = readsLater
         self.pipeline = pipeline
         self.recorder = recorder
         self.endpoints = endpoints
@@ -85,12 +94,13 @@ final class ConfigurationInForce {
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
+        self.loop = loop
         alarm = loop.alarm { [unowned self] now in reloadSoon(at: now) }
     }
 
     /// The daemon runs with it.
     func started(_ loaded: LoadedConfiguration) {
-        guard let refused = loaded.refused else { return keeper.keep(loaded) }
+        guard let refused = loaded.refused else { return keeper.keep(keeper.copy(loaded)) }
         let problems = refused.byWeight.map(\.description)
         refuse(problems, .lastGood, "running on the last good one")
         log.lastGoodInForce(problems)
@@ -106,32 +116,90 @@ final class ConfigurationInForce {
     /// A signal cannot be answered with "later": those that come too soon become one reload, as soon as allowed.
     func reloadSoon(at now: EventTime) {
         alarm?.deadline = budget.take(at: now).map { now + $0 }
-        if alarm?.deadline == nil { reload(at: now) }
+        if alarm?.deadline == nil { reload(at: now) { _ in } }
     }
 
     /// Answers when the new configuration is in force.
-    func reloadCommand(at now: EventTime) throws(ControlError) -> ReloadRequest.Reply {
+    func reloadCommand(_ ticket: ControlTicket, at now: EventTime) throws(ControlError) -> any ControlMessage {
         if let wait = budget.take(at: now) { throw .busy(for: wait, "too many reloads: at most one a second") }
-        switch reload(at: now) {
-        case .done(let live, let atRestart):
-            var reply = ReloadRequest.Reply()
-            reply.live = live
-            reply.restart = atRestart
-            return reply
-        case .refused(let problems):
-            throw ControlError(
-                "refused", problems.prefix(20).map { $0.cut(toBytes: 1000) }.joined(separator: "\n"),
-                hint: "nothing has changed; `waypost check` reports the same without a daemon")
+        ticket.postpone()
+        reload(at: now) { outcome in
+            switch outcome {
+            case .done(let live, let atRestart):
+                var reply = ReloadRequest.Reply()
+                reply.live = live
+                reply.restart = atRestart
+                ticket.finish(.success(reply))
+            case .refused(let problems):
+                ticket.finish(
+                    .failure(
+                        ControlError(
+                            "refused", problems.prefix(20).map { $0.cut(toBytes: 1000) }.joined(separator: "\n"),
+                            hint: "nothing has changed; `waypost check` reports the same without a daemon")))
+            }
         }
+        return Acknowledgement()
     }
 
     /// All or nothing: either every key that can change in a running daemon does, or none.
-    @discardableResult
-    private func reload(at now: EventTime) -> ReloadOutcome {
-        guard shutdown.isServing else { return .refused(["waypost is stopping"]) }
+    private func reload(at now: EventTime, done: @escaping (ReloadOutcome) -> Void) {
+        guard shutdown.isServing else { return done(.refused(["waypost is stopping"])) }
+        guard readers == nil else { return nextReaders.append(done) }
+        readers = [done]
         supervision.notifier.reloading()
-        var warnings: [String] = []
-        let outcome = readAgain(&warnings, at: now)
+        guard let reread else {
+            renewSecrets(at: now)
+            return ended(.done(live: [], atRestart: []), at: now)
+        }
+        // Settings from afar lie over the file, and may change meanwhile.
+        let copy = keeper.copy
+        let inForce = base == nil ? (config, effective) : nil
+        let read = { @Sendable in Reading(reread, over: inForce, copy: copy) }
+        if let readsLater { return readsLater { [weak self] in self?.read(read()) } }
+        do {
+            try loop.inBackground("cannot read the configuration", read) { [weak self] in self?.read($0) }
+        } catch { ended(.refused(["\(error)"]), at: now) }
+    }
+
+    /// What takes the loop too long where there are thousands of trackables, templates or corners of geofences.
+    private struct Reading: Sendable {
+        let loaded: Result<LoadedConfiguration, ConfigurationProblems>
+        /// nil where settings from afar may lie over it.
+        var plan: ReloadPlan?
+        var copy: LastGoodKeeper.Copy?
+
+        init(
+            _ reread: () throws(ConfigurationProblems) -> LoadedConfiguration,
+            over inForce: (AgentConfig, EffectiveConfiguration)?,
+            copy: (LoadedConfiguration) -> LastGoodKeeper.Copy?
+        ) {
+            loaded = Result { () throws(ConfigurationProblems) in try reread() }
+            guard case .success(let new) = loaded else { return }
+            plan = inForce.map { ReloadPlan(from: $0.0, $0.1, to: new) }
+            self.copy = copy(new)
+        }
+    }
+
+    private func read(_ reading: Reading) {
+        let now = loop.now
+        guard shutdown.isServing else { return ended(.refused(["waypost is stopping"]), at: now) }
+        let new: LoadedConfiguration
+        switch reading.loaded {
+        case .failure(let problems): return ended(.refused(problems.byWeight.map(\.description)), at: now)
+        case .success(let loaded): new = loaded
+        }
+        if base != nil { base = new }
+        let plan = reading.plan ?? ReloadPlan(from: config, effective, to: overlay(new))
+        apply(plan, at: now)
+        renewSecrets(at: now)
+        // One that waits for a restart in part has not been in force as it is written.
+        if plan.atRestart.isEmpty { keeper.keep(reading.copy) }
+        ended(
+            .done(live: plan.live, atRestart: plan.atRestart), warnings: new.warnings.map(\.description), at: now)
+    }
+
+    /// - Parameter warnings: of the file that was read, for the journal.
+    private func ended(_ outcome: ReloadOutcome, warnings: [String] = [], at now: EventTime) {
         switch outcome {
         case .done: (problem, origin) = (nil, .current)
         case .refused(let problems):
@@ -143,7 +211,12 @@ final class ConfigurationInForce {
         }
         say(outcome, warnings, at: now)
         supervision.reloaded(at: now)
-        return outcome
+        let waited = readers ?? []
+        let waiting = nextReaders
+        (readers, nextReaders) = (nil, [])
+        for done in waited { done(outcome) }
+        guard !waiting.isEmpty else { return }
+        reload(at: now) { outcome in for done in waiting { done(outcome) } }
     }
 
     private func say(_ outcome: ReloadOutcome, _ warnings: [String], at now: EventTime) {
@@ -158,26 +231,6 @@ final class ConfigurationInForce {
         case .done(let live, let atRestart): log.reloaded(live: live, atRestart: atRestart, withheld: withheld)
         case .refused(let problems): log.reloadRefused(problems, withheld: withheld)
         }
-    }
-
-    /// - Parameter warnings: of the file that was read, for the journal.
-    private func readAgain(_ warnings: inout [String], at now: EventTime) -> ReloadOutcome {
-        guard let reread else {
-            renewSecrets(at: now)
-            return .done(live: [], atRestart: [])
-        }
-        let new: LoadedConfiguration
-        do throws(ConfigurationProblems) { new = try reread() } catch {
-            return .refused(error.byWeight.map(\.description))
-        }
-        warnings = new.warnings.map(\.description)
-        if base != nil { base = new }
-        let plan = ReloadPlan(from: config, effective, to: overlay(new))
-        apply(plan, at: now)
-        renewSecrets(at: now)
-        // One that waits for a restart in part has not been in force as it is written.
-        if plan.atRestart.isEmpty { keeper.keep(new) }
-        return .done(live: plan.live, atRestart: plan.atRestart)
     }
 
     /// Settings from afar have changed: puts what the overlay makes of the file in force, as it was read last. A file that

@@ -26,6 +26,8 @@ package struct Edges {
     package var remoteFile: StateFile?
     /// nil: the one of the configuration.
     package var source: (any FixSource)?
+    /// When the configuration is read again, on the loop; nil: at once, on a thread of its own.
+    package var readsLater: ((_ read: @escaping () -> Void) -> Void)?
     /// It listens on the control socket, receives signals, and watches devices, links and supplies. Otherwise its owner calls
     /// what these would.
     package var isDaemon: Bool

@@ -14,10 +14,23 @@ final class LastGoodKeeper {
         writer.done = { problem, _ in if let problem { log.notKept(problem) } }
     }
 
-    func keep(_ loaded: LoadedConfiguration) {
-        guard let lastGood else { return }
-        do throws(LastGoodConfiguration.NotKept) {
-            writer.write(try lastGood.bytes(of: loaded), to: lastGood.path)
-        } catch { log.notKept(error.reason) }
+    /// What is kept of a configuration, or why nothing is.
+    typealias Copy = Result<[UInt8], LastGoodConfiguration.NotKept>
+
+    /// What is to be kept of a configuration, which takes a while for a large one; nil = nothing is kept.
+    var copy: @Sendable (LoadedConfiguration) -> Copy? {
+        { [lastGood] loaded in
+            lastGood.map { lastGood in
+                Copy { () throws(LastGoodConfiguration.NotKept) in try lastGood.bytes(of: loaded) }
+            }
+        }
+    }
+
+    func keep(_ copy: Copy?) {
+        guard let lastGood, let copy else { return }
+        switch copy {
+        case .success(let bytes): writer.write(bytes, to: lastGood.path)
+        case .failure(let problem): log.notKept(problem.reason)
+        }
     }
 }

@@ -6,7 +6,7 @@ import Tracking
 ///
 /// Everything that decides what is asked of tracking, power, the journal and the pace of uploads may change at any time.
 /// Where rows come from, where they lie and whose they are is settled at a start.
-struct ReloadPlan {
+struct ReloadPlan: Sendable {
     /// Names of the keys that take effect now, as they are written: `[tracking] stop_timeout`.
     private(set) var live: [String] = []
     /// Names of those that do not.

@@ -213,7 +213,7 @@ import Uplink
     @Test func whatTheFileNoLongerAllowsIsOverWithAReload() throws {
         let bench = try bench()
         bench.write(RemoteBench.text.replacing("\"flush\", ", with: ""))
-        _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+        bench.reload()
         try bench.order(bench.command("c-1"))
         #expect(try code(bench) == "not-allowed")
     }

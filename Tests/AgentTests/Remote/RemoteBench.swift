@@ -1,4 +1,5 @@
 import ConfigurationTestSupport
+import ControlProtocol
 import Delivery
 import EventLoop
 import JSON
@@ -9,6 +10,7 @@ import Positioning
 import Remote
 import Synchronization
 import TestSupport
+import Testing
 import Uplink
 
 @testable import Agent
@@ -69,16 +71,23 @@ final class RemoteBench {
                 } catch { return false }
             },
             lay: { RemoteOverlay($0, version: $1, over: $2, environment: testEnvironment()) })
+        var edges = Edges(
+            host: host, medium: SystemMedium(), bootID: nil,
+            makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: uplink,
+            source: receiver, isDaemon: false)
+        edges.readsLater = { read in read() }
         options.reread = { () throws(ConfigurationProblems) in try file.load() }
         let lines = lines
         agent = try Agent(
             config: loaded.config, effective: loaded.effective, environment: [:],
-            logger: Logger(label: "") { _ in lines }, options: options,
-            edges: Edges(
-                host: host, medium: SystemMedium(), bootID: nil,
-                makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: uplink,
-                source: receiver, isDaemon: false))
+            logger: Logger(label: "") { _ in lines }, options: options, edges: edges)
         agent.start()
+    }
+
+    func reload() {
+        do throws(ControlError) {
+            _ = try agent.configuration.reloadCommand(ControlTicket(id: nil, peer: 0), at: agent.loop.now)
+        } catch { Issue.record("\(error)") }
     }
 
     /// - Parameter expires: seconds from now.

@@ -204,7 +204,7 @@ import Uplink
     @Test func aFileThatNoLongerAllowsItWins() throws {
         let bench = try onTrial()
         bench.write(RemoteBench.text.replacing("\"sampling\", ", with: ""))
-        _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+        bench.reload()
         #expect(bench.remote.trial.state == .none)
         #expect(bench.value(of: "sampling.rule") == .string("either"))
     }
