@@ -63,12 +63,30 @@ final class Account {
     var held = 0
     /// Rows of batches that were accepted, or refused alone, and how many commits have ended since: the second one has settled them.
     var answered: [String: (rows: Int, commits: Int)] = [:]
+    /// What became of requests with one row, by their ids, in this process.
+    var alone: [String: Alone] = [:]
     /// An operator wanted rows of the quarantine to be sent again.
     var hasRetries = false
     /// An order to drop rows of the quarantine may have been stored.
     var isQuarantineUnsure = false
     /// An order to give its rows up may have been stored.
     var isDropUnsure = false
+
+    /// What a server answered to a row that came alone.
+    struct Alone {
+        var isRefused = false
+        /// Failures after each of which another request was accepted, and when the first and the last of them were.
+        var proofs = 0
+        var first: EventTime?
+        var last = EventTime.zero
+        /// Nothing was accepted since it failed then.
+        var failedAt: EventTime?
+
+        /// Enough for a row to go to quarantine.
+        var isProof: Bool {
+            isRefused || proofs >= 5 && first.map { last.seconds(since: $0) >= 1800 } == true
+        }
+    }
 
     init(_ endpoint: WorldEndpoint, since: Int) {
         self.endpoint = endpoint
@@ -107,6 +125,7 @@ final class Account {
         // Until the next process reports: what it finished last may not have reached the disk.
         held = 1 << 30
         answered = [:]
+        alone = [:]
         requests = []
     }
 }

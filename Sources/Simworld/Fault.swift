@@ -196,6 +196,26 @@ struct Schedule {
         faults.sort { $0.at < $1.at }
     }
 
+    /// Rows over which a server fails, and bodies that it refuses since they are compressed.
+    mutating func addStumbles(_ dice: Dice, endpoints: Int) {
+        for _ in 0..<dice.from(2...5) {
+            let stumble: Stumble = dice.pick([
+                .status(502), .status(504), .status(500), .reset, .timeout, .closed, .cut, .any,
+            ])
+            let mood: Mood =
+                dice.chance(0.7)
+                ? .stumble(Int64(dice.pick([31, 97, 211])), stumble)
+                : .plainOnly(status: dice.pick([400, 415, 422, 500]))
+            let lasts = dice.between(300, isLong ? 30_000 : 1000)
+            faults.append(
+                Fault(
+                    at: dice.between(0, max(1, length - lasts)), lasts: lasts,
+                    kind: .mood(endpoint: dice.below(endpoints), mood, intensity: 1, otherwise: .good),
+                    seed: dice.next()))
+        }
+        faults.sort { $0.at < $1.at }
+    }
+
     private static let day: Int64 = 86_400
     /// Seconds by which a receiver or the clock of the host is wrong: typed, since this costs the compiler seconds otherwise.
     private static let spoofs: [Int64] = [2 * day, 35 * day, -day, 3600, 7168 * day]

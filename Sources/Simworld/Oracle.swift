@@ -82,6 +82,16 @@ final class Oracle {
             for index in inMemory { books.rows[index].isCommitted = true }
             inMemory = []
         }
+        for answer in commit.answers {
+            guard case .refused = answer.outcome else { continue }
+            for account in books.accounts.values {
+                guard let alone = account.alone[answer.batchID], !alone.isProof else { continue }
+                books.fail(
+                    .neverSettledByAStranger,
+                    "\(answer.batchID) goes to quarantine, after \(alone.proofs) failures alone that others were accepted after"
+                )
+            }
+        }
         books.dissolved.formUnion(reply.dissolved)
         if reply.recovery.corruptRecovered > 0, books.isDiskTrusted {
             books.fail(.nothingLost, "a sound queue was set aside: \(reply.recovery.reason ?? "")")

@@ -211,6 +211,22 @@ final class RequestOracle {
         return index
     }
 
+    private func note(_ attempt: Attempt, _ account: Account, accepts: Bool, isRefusal: Bool) {
+        if !accepts {
+            guard attempt.rows.count == 1 else { return }
+            if isRefusal { account.alone[attempt.id, default: .init()].isRefused = true }
+            account.alone[attempt.id, default: .init()].failedAt = books.host.time
+            return
+        }
+        account.alone[attempt.id] = nil
+        for (id, var alone) in account.alone {
+            guard let failedAt = alone.failedAt else { continue }
+            (alone.proofs, alone.first, alone.last) = (alone.proofs + 1, alone.first ?? failedAt, failedAt)
+            alone.failedAt = nil
+            account.alone[id] = alone
+        }
+    }
+
     /// Rows that a server refuses whose poison is this.
     func isPoisoned(_ attempt: Attempt, _ divisor: Int64) -> [Int] {
         attempt.rows.filter { $0 >= 0 && books.rows[$0].key.ms % divisor == 0 }
@@ -229,8 +245,10 @@ final class RequestOracle {
     ///   - accepts: it says that rows were stored.
     ///   - retryAfter: seconds that it asks for.
     ///   - isFailure: of the server, whatever the rows.
+    ///   - isRefusal: of the rows.
     func answered(
-        _ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil, isFailure: Bool = false
+        _ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil, isFailure: Bool = false,
+        isRefusal: Bool = false
     ) {
         guard let account = attempt.account else { return }
         account.inFlight = max(0, account.inFlight - 1)
@@ -239,6 +257,7 @@ final class RequestOracle {
         account.wasTaken = accepts
         // A row that is refused alone goes to the quarantine.
         if !accepts, attempt.rows.count == 1 { account.answered[attempt.id] = (1, 0) }
+        if !attempt.isPreview { note(attempt, account, accepts: accepts, isRefusal: isRefusal) }
         guard accepts else { return }
         account.requests = []
         guard !books.dissolved.contains(attempt.id) else { return }

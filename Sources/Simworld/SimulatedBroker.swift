@@ -70,6 +70,10 @@ extension SimulatedNetwork {
             let reason: MQTTReason = code == "busy" ? .quotaExceeded : code == "who" ? .notAuthorised : .badPayload
             answer((0..<count).map { _ in dice.chance(share) ? reason : .success }, after: soon)
         case .contradictory: answer(all(.noMatchingSubscribers), after: soon)
+        case .stumble(let divisor, _):
+            let poisoned = Set(oracle.isPoisoned(attempt, divisor))
+            answer(attempt.rows.map { poisoned.contains($0) ? .unspecified : .success }, after: soon)
+        case .plainOnly: answer(all(.success), after: soon)
         case .poison(let divisor, _):
             let poisoned = Set(oracle.isPoisoned(attempt, divisor))
             answer(attempt.rows.map { poisoned.contains($0) ? .badPayload : .success }, after: soon)

@@ -25,6 +25,20 @@ enum Mood: Hashable {
     case contradictory
     /// Records at times that divide by this are refused, and with them their batch.
     case poison(Int64, status: Int)
+    /// The same, but the server fails over them: as one that breaks down over what it cannot read.
+    case stumble(Int64, Stumble)
+    /// Compressed bodies are refused.
+    case plainOnly(status: Int)
+}
+
+/// How a server, or something before it, fails over a record.
+enum Stumble: Hashable {
+    case status(Int)
+    case reset, timeout, closed
+    /// A body or a head that is cut, or a success that confirms nothing.
+    case cut
+    /// Another answer each time.
+    case any
 }
 
 /// The network and the servers behind it.
@@ -323,6 +337,21 @@ final class SimulatedNetwork: Uplink {
         case .poison(let divisor, let status):
             let poisoned = oracle.isPoisoned(attempt, divisor)
             if poisoned.isEmpty { store(after: soon) } else { reply(status, #"{"error":"bad record"}"#, after: soon) }
+        case .stumble(let divisor, let stumble):
+            guard !oracle.isPoisoned(attempt, divisor).isEmpty else { return store(after: soon) }
+            let all: [Stumble] = [.status(500), .status(502), .status(504), .reset, .timeout, .closed, .cut]
+            func fail(_ failure: TransportFailure, after delay: Double) {
+                finish(.failed(failure), attempt, transfer, after: delay, accepts: false, completion)
+            }
+            switch stumble == .any ? dice.pick(all) : stumble {
+            case .status(let status): reply(status, "<html>bad gateway</html>", after: soon)
+            case .reset: fail(.broken("reset"), after: soon)
+            case .timeout: fail(.timeout("timeout"), after: timeout)
+            case .closed: fail(.closedWithoutReply("closed"), after: soon)
+            case .cut, .any: fail(.broken("the answer ended within its head"), after: soon)
+            }
+        case .plainOnly(let status):
+            if request.gzip { reply(status, "", after: soon) } else { store(after: soon) }
         }
     }
 
@@ -371,20 +400,32 @@ final class SimulatedNetwork: Uplink {
             statuses[Self.words(outcome), default: 0] += 1
             oracle.answered(
                 attempt, accepts: accepts && !isLate, but: refused, retryAfter: isLate ? nil : asks,
-                isFailure: Self.isFailure(outcome))
-            completion(UplinkOutcome(outcome, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
+                isFailure: Self.isFailure(outcome), isRefusal: Self.isRefusal(outcome))
+            var written = UplinkOutcome.Extent.whole
+            if case .failed(let failure) = outcome, !failure.mayFollowRequest { written = .nothing }
+            completion(
+                UplinkOutcome(outcome, written: written, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
         }
     }
 
-    /// After it a client leaves the server alone for a while. 500 and an end without a reply may be the fault of a row.
+    /// After it a client leaves the server alone for a while.
     private static func isFailure(_ result: UplinkOutcome.Result) -> Bool {
         switch result {
-        case .reply(let reply): [408, 425, 429, 502, 503, 504].contains(reply.status)
-        case .failed(let failure): failure.word != TransportFailure.closedWithoutReply("").word
+        case .reply(let reply): [408, 425, 429, 500, 502, 503, 504].contains(reply.status)
+        case .failed: true
         case .published(let reply):
             [.retry, .slowDown].contains(
                 (reply.reasons.compactMap { $0 }.first ?? reply.ending)?.meaning)
                 && !reply.reasons.contains(.success)
+        }
+    }
+
+    /// It names the rows as the cause.
+    private static func isRefusal(_ result: UplinkOutcome.Result) -> Bool {
+        switch result {
+        case .reply(let reply): [400, 413, 414, 422].contains(reply.status)
+        case .failed: false
+        case .published(let reply): reply.reasons.contains { $0?.meaning == .bisect }
         }
     }
 

@@ -53,6 +53,8 @@ public final class World {
     let asset: Asset
     private let schedule: Schedule
     private let writerDice, diskDice, worldDice: Dice
+    /// How long the configuration takes to be read.
+    private let readDice: Dice
     let current: CurrentConfiguration
     /// As it is in force, or will be at the next start.
     private(set) var configuration: WorldConfiguration
@@ -95,12 +97,14 @@ public final class World {
         let planDice = Dice(seed: dice.next())
         let configurationDice = Dice(seed: dice.next())
         (writerDice, diskDice, worldDice) = (Dice(seed: dice.next()), Dice(seed: dice.next()), Dice(seed: dice.next()))
+        readDice = Dice(seed: seed &* 13)
         let endpoints = 3
         var schedule = Schedule(
             dice: planDice, endpoints: endpoints, longShare: Self.isRemote(seed) ? 0.02 : 0.1)
         // By a residue and with dice of their own: the other seeds stay what they were.
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         if seed % 16 == 4 { schedule.addFailingDisk(Dice(seed: ~seed)) }
+        if seed % 16 == 7 { schedule.addStumbles(Dice(seed: ~seed), endpoints: endpoints) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
         if let remoteDice { schedule.addRemote(remoteDice) }
         for index in schedule.faults.indices.reversed() where leftOut.contains(index) {
@@ -147,6 +151,8 @@ public final class World {
         simdisk_set(Int32(simdisk_powersafe_overwrite), worldDice.chance(0.7) ? 1 : 0)
     }
 
+    /// One of the servers goes on failing over some rows after the faults have stopped.
+    private var isStumbling: Bool { seed % 32 == 7 }
     private static func mayHaveBroker(_ seed: UInt64) -> Bool {
         seed % 16 == 9 || seed % 16 == 11 || isRemote(seed) && seed % 3 == 0
     }
@@ -312,6 +318,9 @@ public final class World {
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
         if remote != nil { edges.remoteFile = stateDisk.file }
+        edges.readsLater = { [host, readDice] read in
+            host.after(.milliseconds(Int64(readDice.from(0...400))), ofProcess: true, read)
+        }
         edges.makeCarrier = serviceDice.map { [network, books] dice in
             { report in
                 let service = SimulatedService(host: host, dice: dice, report: report) { invariant, what in
@@ -487,6 +496,9 @@ public final class World {
         // A small queue has to be emptied while rows come, too.
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
+        if isStumbling, let name = network.servers.keys.sorted().first {
+            network.behaves(name, .stumble(97, .any))
+        }
         agent?.linksChanged()
         // A fault that ended after this would let the receiver go on, and rows would come for ever.
         faults.forget(at: ["disk", "receiver"])
@@ -505,9 +517,12 @@ public final class World {
             guard let agent else { return awaitDrained(until) }
             // Again after a while: an answer that was under way may have paused one.
             if host.time >= reliefDue {
+                let isFirst = reliefDue == .zero
                 reliefDue = host.time + .seconds(1800)
                 // As it runs: another configuration may wait for a restart.
-                for name in agent.backlog.map(\.endpoint) {
+                // What fails alone while the rest is accepted is found without anybody's help.
+                let names = agent.backlog.filter { isFirst || !isStumbling || $0.state != .active }.map(\.endpoint)
+                for name in names {
                     ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#) {
                         [unowned self] reply in
                         // More rows of another device than there is room for.
@@ -519,9 +534,15 @@ public final class World {
                 // Their commit also says what was set aside before a restart.
                 return awaitDrained(until)
             }
-            for (name, rows, state) in agent.backlog { oracle.waits(state == .active ? rows : 0, for: name) }
+            let suspects = agent.suspects
             let waiting = agent.backlog.filter { $0.waiting > 0 }
-            if waiting.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses { return concludeRun([:]) }
+            let late = waiting.filter { $0.waiting > suspects[$0.endpoint, default: 0] }
+            for (name, rows, state) in agent.backlog {
+                oracle.waits(state == .active ? rows - suspects[name, default: 0] : 0, for: name)
+            }
+            if late.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses {
+                return concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+            }
             if host.time < until { return awaitDrained(until) }
             books.fail(
                 .liveness,

@@ -1,0 +1,151 @@
+"""Servers that fail over rows, over compressed bodies, or take too long: what others wait for, and what it costs."""
+
+import json
+import math
+import time
+
+from . import drive
+from .delivery_cases import case
+from .server import Answer
+
+
+def poisoned(request, numbers):
+    return any(drive.number_of(time_ms) in numbers for _, time_ms in request.rows)
+
+
+def others_arrive(it, seconds, answer, keys='batch_window = "2s"'):
+    """Row 40 of one a second is answered so for `seconds`: all others arrive meanwhile, and it is kept."""
+    server = it.server(script=lambda request: answer(request) if poisoned(request, {40}) else Answer())
+    it.feed(rate=2)
+    it.start([("main", server.url, keys)])
+    it.until("a row is tried alone", seconds, lambda: (it.status("main").get("suspects") or 0) == 1)
+    it.note(found_after_s=round(time.monotonic() - it.began))
+    it.until("nothing else waits", 60, lambda: it.status("main")["waiting"] <= 12)
+    status = it.status("main")
+    it.require(status["quarantine_depth"] == 0, "it is in quarantine without proof")
+    it.require("alone" in (status.get("problem") or ""), f"the problem: {status.get('problem')}")
+    it.require(any("alone" in line for line in it.log_lines()), "the log does not say that a row fails alone")
+    server.script = lambda request: Answer()
+    it.order({"do": "endpoint", "action": "resume", "endpoint": "main"})  # it is tried at once then
+    it.finish()
+    # A server that answers too late has stored the rows.
+    it.judge(explained=1000, but=("inversions", "inversions of time"))
+
+
+@case("20a-row-fails-502", seconds=150)
+def row_fails_502(it):
+    """502 to each batch with one row, an HTML page beside it: all others arrive, and that row is kept and tried last."""
+    others_arrive(it, 240, lambda request: Answer(502, body=b"<html>bad gateway</html>"))
+
+
+@case("20b-row-fails-anyhow", seconds=150)
+def row_fails_anyhow(it):
+    """Another answer each time: 504, a body or a head that is cut, a success that confirms nothing, 413 with Retry-After."""
+    kinds = [Answer(504), Answer(413, retry_after=1), Answer(503), Answer(body=b"x" * 40, takes=lambda rows: [], cut=55),
+             Answer(body=b"[1,2", takes=lambda rows: []), Answer(500)]
+    turn = []
+
+    def answer(request):
+        turn.append(1)
+        return kinds[len(turn) % len(kinds)]
+    others_arrive(it, 240, answer, keys='batch_window = "2s"\nprofile = "waypost"')
+
+
+@case("20c-row-times-out", seconds=200)
+def row_times_out(it):
+    """No answer in time to each batch with one row: all others arrive; the problem names timeout and batch_size."""
+    others_arrive(it, 300, lambda request: Answer(delay=6), keys='batch_window = "2s"\ntimeout = "3s"')
+    it.require(any("timeout" in line and "batch_size" in line for line in it.log_lines()), "the log names no setting")
+
+
+def plain_only(it, status):
+    server = it.server()
+    compressed = []
+
+    def answered(connection, head, body, life, whole=server.answered):
+        server.is_compressed = head.get("content-encoding") == "gzip"
+        compressed.append(server.is_compressed)
+        return whole(connection, head, body, life)
+    server.answered = answered
+    server.script = lambda request: Answer(status) if server.is_compressed else Answer()
+    it.feed(rate=400, count=900)
+    it.start([("main", server.url, 'batch_size = 100\nbatch_window = "5s"')])
+    it.until("all is stored", 120, lambda: it.counts()["records"] >= 895)
+    it.note(requests=len(server.requests), compressed=sum(compressed))
+    it.require(len(server.requests) <= 16, f"{len(server.requests)} requests for nine batches")
+    it.require(sum(compressed) <= 6, f"{sum(compressed)} compressed bodies")
+    it.require(any("compressed bodies" in line for line in it.log_lines()), "the log does not say that compression is off")
+    it.finish()
+    it.judge()
+
+
+@case("21a-gzip-400", seconds=20, is_short=True)
+def gzip_400(it):
+    """400 to compressed bodies: a batch goes out plain before it is taken apart, and compression ends with the second one."""
+    plain_only(it, 400)
+
+
+@case("21b-gzip-500", seconds=100)
+def gzip_500(it):
+    """500 to compressed bodies: the rows arrive, and compression ends with the second batch."""
+    plain_only(it, 500)
+
+
+@case("22-slow-server", seconds=120)
+def slow_server(it):
+    """0.1 s for each row and a timeout of 3 s, with batches of 100: they shrink until they are answered in time."""
+    server = it.server(script=lambda request: Answer(delay=0.1 * len(request.rows)))
+    it.feed(rate=50, count=300)
+    it.start([("main", server.url, 'batch_size = 100\nbatch_window = "1s"\ntimeout = "3s"')])
+    it.until("all is stored", 240, lambda: it.counts()["records"] >= 295)
+    it.require(any("timeout" in line and "batch_size" in line for line in it.log_lines()), "the log names no setting")
+    it.note(requests=len(server.requests))
+    it.finish()
+    it.judge(explained=1000, but=("inversions", "inversions of time"))
+
+
+@case("23-reloads-each-second", seconds=25, is_short=True)
+def reloads_each_second(it):
+    """A reload each second with another credential, while each answer takes 3 s: no upload is cancelled."""
+    server = it.server(script=lambda request: Answer(delay=3))
+    it.feed(rate=10)
+    tokens = [it.folder / "one", it.folder / "two"]
+    for token in tokens:
+        token.write_text("secret")
+        token.chmod(0o600)
+    it.start([("main", server.url, f'batch_window = "1s"\nauth = {{ kind = "bearer", token = "file:{tokens[0]}" }}')])
+    for turn in range(15):
+        text = it.daemon.config.read_text()
+        old, new = tokens[turn % 2], tokens[(turn + 1) % 2]
+        it.daemon.config.write_text(text.replace(f"file:{old}", f"file:{new}"))
+        it.order({"do": "reload"})
+        it.wait(1)
+    it.require(it.counts()["batches stored"] >= 3, f"{it.counts()['batches stored']} batches in 15 s")
+    it.require(it.status("main")["batches_repeated"] == 0, "an upload was cancelled")
+    it.finish()
+    it.judge()
+
+
+@case("24-large-reload", seconds=60)
+def large_reload(it):
+    """A reload of 1,000 trackables, 20 endpoints and 8 MiB of geofences is read beside the loop."""
+    servers = [it.server(f"e{number}") for number in range(20)]
+    it.feed(rate=0.2, count=4)
+    angles = [step / 450 * math.pi for step in range(900)]
+    corners = [[round(10 + 0.1 * math.cos(angle), 7), round(50 + 0.1 * math.sin(angle), 7)] for angle in angles]
+    fences = [{"type": "Feature", "properties": {"id": f"f{number}"}, "geometry": {
+        "type": "Polygon", "coordinates": [[*corners, corners[0]]]}} for number in range(360)]
+    (it.folder / "fences.json").write_text(json.dumps({"type": "FeatureCollection", "features": fences}))
+    more = f'[geofences]\nfile = "{it.folder}/fences.json"\n' + "".join(
+        f'[[trackable]]\nid = "t{number}"\n' for number in range(1000))
+    it.note(fences_mib=round((it.folder / "fences.json").stat().st_size / 2**20, 1))
+    it.start([(server.name, server.url, 'batch_window = "5s"') for server in servers], more=more)
+    for turn in range(5):
+        path = it.daemon.config
+        path.write_text(path.read_text() + f"# {turn}\n")
+        reply = it.order({"do": "reload"})
+        it.require(reply.get("ok"), f"reload: {reply}")
+        it.wait(2)
+    it.finish(within=180)
+    it.note(peak_with_fences_mib=it.notes.pop("peak_mib", None))
+    it.judge()
