@@ -305,6 +305,7 @@ public struct EndpointStatus: ControlMessage {
     @Field("stray_answers", "Answers to requests that had been given up") public var strayAnswers: Int?
     @Field("retry_after_honoured", "Waits that the server asked for") public var retryAfterHonoured: Int?
     @Field("bisects", "Batches split to find a bad row") public var bisects: Int?
+    @Field("suspects", "Rows that fail alone while others are accepted: tried last") public var suspects: Int?
     @Field("quarantined", "Rows put into quarantine") public var quarantined: Int?
     @Field("preview_sent", "Newest rows sent ahead") public var previewSent: Int?
     @Field("connections", "Connections opened") public var connections: Int?

@@ -255,7 +255,13 @@ public struct UplinkOutcome: Hashable, Sendable {
         case published(BrokerReply)
         case failed(TransportFailure)
     }
+    /// How much of the request was handed to the connection.
+    public enum Extent: Hashable, Sendable {
+        case nothing, part, whole
+    }
     public var result: Result
+    /// Of the last time that it was written.
+    public var written: Extent
     /// Bytes on the wire in each direction as far as the transport reports them: heads and bodies, without TLS and TCP.
     public var bytesSent: Int
     public var bytesReceived: Int
@@ -267,10 +273,11 @@ public struct UplinkOutcome: Hashable, Sendable {
     public var stages: UplinkStages?
 
     public init(
-        _ result: Result, bytesSent: Int = 0, bytesReceived: Int = 0, newConnection: Bool = false,
-        peerAddress: String? = nil, stages: UplinkStages? = nil
+        _ result: Result, written: Extent = .whole, bytesSent: Int = 0, bytesReceived: Int = 0,
+        newConnection: Bool = false, peerAddress: String? = nil, stages: UplinkStages? = nil
     ) {
         self.result = result
+        self.written = written
         self.bytesSent = bytesSent
         self.bytesReceived = bytesReceived
         self.newConnection = newConnection

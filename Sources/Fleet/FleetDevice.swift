@@ -174,7 +174,7 @@ struct FleetDevice {
     ) {
         self.answer = nil
         if !answer.keepsConnection { disconnect(at: now, &figures) }
-        let settled = schedule.attemptFinished(attempt, answer.verdict, jitter: random.unit(), at: now) ?? []
+        let settled = schedule.attemptFinished(attempt, answer.verdict, .init(), jitter: random.unit(), at: now) ?? []
         for batch in settled where batch.how == .accepted {
             gate.settled(inFlight.first { $0.id == batch.batch }?.rows ?? 0)
             figures.accepted(inFlight.first { $0.id == batch.batch }?.rows ?? 0)

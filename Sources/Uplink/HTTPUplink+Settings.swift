@@ -11,8 +11,10 @@ extension HTTPUplink {
         public var connectLimit: Duration
         /// From the TCP connection to the end of the TLS handshake. The default is 10 s.
         public var handshakeLimit: Duration
-        /// From the last written byte of the request to the first byte of the answer. The default is 30 s.
+        /// From the last written byte of the request to the first byte of the answer, for requests with the usual timeout
+        /// of 60 s or less; in proportion more for others. The default is 30 s.
         public var firstByteLimit: Duration
+        static let usualTimeout = Duration.seconds(60)
         /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
         /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
         public var idleLimit: Duration

@@ -166,7 +166,9 @@ extension HTTPUplink {
             if let failure = start(arrival) {
                 ended.requests += 1
                 outcomes.append(
-                    Ending(id: arrival.id, outcome: UplinkOutcome(.failed(failure)), completion: arrival.completion))
+                    Ending(
+                        id: arrival.id, outcome: UplinkOutcome(.failed(failure), written: .nothing),
+                        completion: arrival.completion))
             }
         }
         return !waiting.isEmpty

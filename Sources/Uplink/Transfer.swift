@@ -96,7 +96,7 @@ final class Transfer {
 
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
         UplinkOutcome(
-            result, bytesSent: progress.bytesSent, bytesReceived: progress.bytesReceived,
+            result, written: progress.written, bytesSent: progress.bytesSent, bytesReceived: progress.bytesReceived,
             newConnection: progress.connectionsOpened > 0, peerAddress: peerAddress,
             stages: measuresStages ? stages : nil)
     }
@@ -125,9 +125,11 @@ extension Transfer {
         switch progress.phase {
         case .sending, .receiving: return nil
         case .awaitingReply(let since):
+            // A longer timeout is for a server that takes longer.
+            let share = max(1, request.timeout.inSeconds / HTTPUplink.Settings.usualTimeout.inSeconds)
+            let limit = Duration.milliseconds(Int64(Double(settings.firstByteLimit.milliseconds) * min(share, 3600)))
             return Limit(
-                at: since + settings.firstByteLimit,
-                failure: .timeout("\(peer) did not begin to answer within \(settings.firstByteLimit.inWords)"))
+                at: since + limit, failure: .timeout("\(peer) did not begin to answer within \(limit.inWords)"))
         case .handshaking(let since):
             return Limit(
                 at: since + settings.handshakeLimit,

@@ -1,4 +1,5 @@
 import CCurl
+import Delivery
 import Positioning
 
 /// What libcurl has moved for one request, and since when it waits for what.
@@ -36,6 +37,10 @@ struct TransferProgress {
 
     /// Every byte of the request was handed to the connection.
     var isFullyWritten: Bool { attempt.headSent > 0 && attempt.bodySent >= bodyCount }
+
+    var written: UplinkOutcome.Extent {
+        isFullyWritten ? .whole : attempt.headSent > 0 ? .part : .nothing
+    }
 
     /// A kept connection carried this attempt, and it brought no byte of an answer.
     var mayRepeat: Bool { attempt.opened == 0 && repeats == 0 && bytesReceived == 0 }

@@ -117,6 +117,14 @@ final class EndpointCredentials {
         source.renew(at: now, values) { done(isNew ? .new : $0) }
     }
 
+    /// Others prove who this device is in a way in which these do not.
+    func lacksOne(of others: EndpointCredentials) -> Bool {
+        let (old, new) = (others.config, config)
+        return old.auth != nil && new.auth == nil || old.sign != nil && new.sign == nil
+            || old.tls?.certificate != nil && new.tls?.certificate == nil
+            || !old.secrets.isEmpty && new.secrets.isEmpty
+    }
+
     /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.
     func resumed() { source?.resumed() }
 

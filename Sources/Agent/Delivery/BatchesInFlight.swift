@@ -58,7 +58,7 @@ struct BatchesInFlight {
         history.attempts += 1
         switch outcome.result {
         case .failed(let failure):
-            history.mayBeStored = history.mayBeStored || failure.mayFollowStoring
+            history.mayBeStored = history.mayBeStored || failure.mayFollowRequest
             history.answer = (failure.message, nil, [])
         case .published(let reply):
             history.mayBeStored = history.mayBeStored || reply.failure != nil
@@ -82,15 +82,5 @@ struct BatchesInFlight {
         let history = histories[id] ?? History()
         remove([id])
         return (batch, history)
-    }
-}
-
-extension TransportFailure {
-    /// The server may have received the request before this happened.
-    fileprivate var mayFollowStoring: Bool {
-        switch self {
-        case .resolve, .connect, .tls, .clock: false
-        case .timeout, .closedWithoutReply, .broken: true
-        }
     }
 }

@@ -35,6 +35,8 @@ final class EndpointDelivery {
     private var loggedRoute: Int
     /// The request of the attempt that is under way; nil before it is sent.
     private var transfer: UplinkTransfer?
+    /// The connection to the broker is to be made again once the request under way has ended.
+    private var connectsAfterwards = false
     /// For which an operator waits.
     private(set) var binding: BindRequest?
     private let presence: BrokerPresence
@@ -82,7 +84,25 @@ final class EndpointDelivery {
     }
 
     /// What is wrong with it, for people; nil = nothing.
-    var lastProblem: String? { problem.words(schedule, at: loop.now) }
+    var lastProblem: String? {
+        let text = problem.words(schedule, at: loop.now)
+        // The last failure may be that of a row which is tried last.
+        guard schedule.state == .active, text == nil || schedule.failures == 0 && !schedule.suspects.isEmpty else {
+            return text
+        }
+        let rest = [
+            suspicion, schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0) },
+            schedule.isCompressionOff(at: loop.now) ? UploadProblem.compressionOff : nil,
+        ].compactMap { $0 }
+        return rest.isEmpty ? nil : rest.joined(separator: "; ")
+    }
+
+    /// What is the matter with rows that fail alone; nil = there are none.
+    private var suspicion: String? {
+        schedule.suspects.first.map {
+            UploadProblem.suspects(schedule.suspects.count, batches.history(of: $0)?.answer.reason ?? "")
+        }
+    }
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
     var waiting: Int { schedule.waiting + schedule.inFlight }
@@ -104,16 +124,19 @@ final class EndpointDelivery {
     ///
     /// - Parameter routes: the same endpoints in the same order.
     func reload(_ routes: [Route], at now: EventTime) {
-        let areReplaced = zip(self.routes, routes).contains { $0.credentials !== $1.credentials }
+        let replaced = zip(self.routes, routes).filter { $0.credentials !== $1.credentials }
         self.routes = routes
         settings = routes[0].settings
         schedule.reloaded(settings, at: now)
-        if areReplaced {
-            // What was begun with the old ones is not waited for: its answer would count against the new ones.
-            abandonAttempt(because: "its credentials were replaced meanwhile")
+        if !replaced.isEmpty {
             schedule.credentialsReplaced()
+            // A request that is under way ends with those that it has; what still waits for them is begun again.
+            if transfer == nil || replaced.contains(where: { $1.credentials.lacksOne(of: $0.credentials) }) {
+                abandonAttempt(because: "its credentials were replaced meanwhile")
+            }
         }
-        connect()
+        // Another session ends the connection that carries the request.
+        if transfer == nil { connect() } else { connectsAfterwards = true }
         step(at: now)
     }
 
@@ -283,7 +306,7 @@ final class EndpointDelivery {
                 attempt,
                 problem.isClock || problem.isTransient
                     ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
-                UplinkOutcome(.failed(failure)), batch, at: loop.now)
+                UplinkOutcome(.failed(failure), written: .nothing), batch, at: loop.now)
         }
     }
 
@@ -322,7 +345,8 @@ final class EndpointDelivery {
             guard receives(attempt) else { return }
             do throws(CredentialProblem) {
                 let context = RenderContext(
-                    identify: RecordID.make, secrets: try result.get(), gzip: schedule.gzip)
+                    identify: RecordID.make, secrets: try result.get(),
+                    gzip: schedule.compresses(batch.id, at: loop.now))
                 var request = RequestRenderer(route.settings, in: context).request(for: batch)
                 if schedule.awaitsSubscriber, request.broker?.subscriber == .required {
                     request.broker?.subscriber = .awaited
@@ -343,6 +367,9 @@ final class EndpointDelivery {
             guard receives(attempt) else { return }
             transfer = nil
             answered(outcome)
+            guard connectsAfterwards else { return }
+            connectsAfterwards = false
+            connect()
         }
     }
 
@@ -385,21 +412,31 @@ extension EndpointDelivery {
         let judge = judge(of: sent)
         let verdict = judge.verdict(for: outcome, of: sent)
         counters.count(outcome, verdict)
-        schedule.compressionUsed(wasCompressed)
         batches.answered(sent.id, verdict, outcome)
         if verdict == .accepted, let stored = judge.stored(outcome) {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
-        answered(attempt, verdict, outcome, sent, at: loop.now)
+        answered(attempt, verdict, outcome, sent, wasCompressed: wasCompressed, at: loop.now)
     }
 
     private func answered(
-        _ attempt: Attempt, _ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch, at now: EventTime
+        _ attempt: Attempt, _ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch, wasCompressed: Bool = false,
+        at now: EventTime
     ) {
         let stateBefore = schedule.state
         let failuresBefore = schedule.failures
-        guard let settled = schedule.attemptFinished(attempt, verdict, jitter: jitter(), at: now) else { return }
+        let wasOff = schedule.isCompressionOff(at: now)
+        let suspectsBefore = schedule.suspects.count
+        let transmission = DeliverySchedule.Transmission(
+            wasCompressed: wasCompressed, blame: verdict.blame(in: outcome), wasWhole: outcome.written == .whole)
+        guard let settled = schedule.attemptFinished(attempt, verdict, transmission, jitter: jitter(), at: now) else {
+            return
+        }
         for batch in settled { finish(batch, at: now) }
+        if !wasOff, schedule.isCompressionOff(at: now) { log.compressionOff(endpoint: settings.name) }
+        if schedule.suspects.count > suspectsBefore, let text = suspicion {
+            log.suspected(endpoint: settings.name, text)
+        }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[verdict.word, default: 0] += 1

@@ -60,9 +60,26 @@ struct UploadProblem {
         return text
     }
 
+    static let compressionOff =
+        "the server fails over compressed bodies: plain ones are sent for a day; compress = \"none\" does so always"
+
+    /// - Parameter rows: maximum of a batch.
+    static func tooSlow(rows: Int) -> String {
+        "the server does not answer to larger batches in time: they have at most \(rows) locations; a longer timeout or a smaller batch_size suits it"
+    }
+
+    /// - Parameter reason: of the first.
+    static func suspects(_ count: Int, _ reason: String) -> String {
+        (count == 1 ? "a location fails" : "\(count) locations fail") + " alone"
+            + (reason.isEmpty ? "" : " (\(reason))") + " while others are accepted: tried last, and "
+            + "quarantined after five such failures in half an hour"
+    }
+
     /// What went wrong with a request, and whether a person has to look at it.
     static func words(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
         switch (outcome.result, verdict) {
+        case (.failed(.timeout(let message)), _) where outcome.written == .whole:
+            return (message + "; a longer timeout or a smaller batch_size suits a slow server", false)
         case (.failed(let failure), _):
             let isAlarm = if case .tls = failure { true } else { false }
             return (failure.message, isAlarm)

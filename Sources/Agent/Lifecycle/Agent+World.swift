@@ -55,6 +55,11 @@ extension Agent {
     /// Rows in memory that no commit has taken.
     package var rowsHeld: Int { recorder.held }
 
+    /// Rows that fail alone while others are accepted, by endpoint.
+    package var suspects: [String: Int] {
+        Dictionary(uniqueKeysWithValues: endpoints.deliveries.map { ($0.settings.name, $0.schedule.suspects.count) })
+    }
+
     /// For each endpoint with a cursor: rows not accepted yet, in flight included, and its state.
     package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
         endpoints.deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }

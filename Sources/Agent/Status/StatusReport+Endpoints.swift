@@ -50,6 +50,7 @@ extension StatusReport {
         status.strayAnswers = delivery.schedule.strayAnswers
         status.retryAfterHonoured = counters.retryAfterHonoured
         status.bisects = delivery.schedule.bisects
+        status.suspects = delivery.schedule.suspects.count
         status.quarantined = counters.quarantined
         status.previewSent = counters.previewSent
         status.connections = counters.connections
@@ -80,6 +81,8 @@ extension StatusReport {
     static func advice(_ delivery: EndpointDelivery) -> String? {
         let name = delivery.settings.name
         switch delivery.schedule.state {
+        case .active where delivery.schedule.suspects.count > 0:
+            return "look at the time of the upload in the log of the server; waypost quarantine list shows it later"
         case .active: return delivery.schedule.failures > 10 ? "waypost profile render shows the request" : nil
         case .rebind:
             return "base_url, device or asset changed while rows waited for the old one: put it back, or waypost "

@@ -163,6 +163,7 @@ extension Metric {
             $0.stopped
         },
         .each(.counter, "bisects", "batches split to find a bad row") { $0.bisects },
+        .each(.gauge, "suspects", "rows that fail alone while others are accepted: tried last") { $0.suspects },
         .each(.counter, "quarantined", "rows put into quarantine") { $0.quarantined },
         .each(.gauge, "quarantine_depth", "rows in quarantine, without those that will be sent again") {
             $0.quarantineDepth

@@ -90,15 +90,6 @@ public enum Verdict: Hashable, Sendable {
         }
     }
 
-    /// false for a failure that cannot be the fault of the row that goes out first, or of which nobody knows the row.
-    var mayBeAboutRows: Bool {
-        switch self {
-        case .retry(.lost(_, let isAlone), _): isAlone
-        case .retry(.noSubscriber, _): false
-        default: true
-        }
-    }
-
     /// The other side has said something.
     var isAnswer: Bool {
         switch self {

@@ -53,6 +53,10 @@ public struct DeliverySchedule: Sendable {
     private var wantsBind = false
     private let share: Double
     private var shutdown: (until: EventTime, attemptsLeft: Int)?
+    /// When the last attempt began.
+    private var attemptBegan = EventTime.zero
+    /// It goes with credentials that were replaced since.
+    private var hasOldCredentials = false
 
     static let streakLimit = 5
     static let probeInterval = Duration.seconds(900)
@@ -71,14 +75,22 @@ extension DeliverySchedule {
     public var inFlight: Int { batches.rows }
     /// Failures in a row.
     public var failures: Int { timer.failures }
-    /// Whether to compress: off once the server has refused it.
-    public var gzip: Bool { server.gzip }
     /// Nobody subscribes to what goes to the broker: only the oldest row of the next attempt is tried.
     public var awaitsSubscriber: Bool { subscriber.isOn }
+    /// Whether the body of a batch is to be compressed.
+    public func compresses(_ batch: String, at now: EventTime) -> Bool {
+        server.compression.applies(to: batch, at: now)
+    }
+    /// Compression is turned off for a day, since the server fails over compressed bodies.
+    public func isCompressionOff(at now: EventTime) -> Bool { server.compression.isOff(at: now) }
     /// Maximum rows of a batch that the server is known to accept, never more than the setting.
     var limit: Int { server.maxRows }
-    /// Times that a refused batch was taken apart.
+    /// Maximum rows of a batch, since larger ones were not answered in time; nil = as the setting says.
+    public var rowsInTime: Int? { server.rowsInTime < settings.batchSize ? server.rowsInTime : nil }
+    /// Times that a batch was taken apart, since it was refused or failed while others were accepted.
     public var bisects: Int { batches.bisects }
+    /// Batches of one row that fail while others are accepted: tried last, and in quarantine once that is proven.
+    public var suspects: [String] { batches.suspects }
     /// Answers to attempts that were given up, or that had been answered before.
     public var strayAnswers: Int { activity.strayAnswers }
     /// Which route was used last, and the next batches are formed for: 0 = the endpoint itself.
@@ -95,7 +107,9 @@ extension DeliverySchedule {
     public var nextAttemptAt: EventTime? {
         guard activity.isIdle else { return nil }
         switch state {
-        case .active: return batches.isEmpty ? nil : nextSend
+        case .active:
+            guard batches.isIdle else { return nextSend }
+            return batches.suspect(hasWaiting: queue.count > 0).map { max(nextSend, $0.dueAt) }
         case .paused: return batches.isEmpty && queue.count == 0 ? nil : nextSend
         case .stopped, .taken, .rebind: return nil
         }
@@ -133,7 +147,7 @@ extension DeliverySchedule {
         // Forming again also lists it.
         if routes.isChanging { return later(max(notFormingBefore, timer.next), at: now) ?? .reform(limit: limit) }
         if batches.isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
-        if batches.isEmpty { return idleStep(at: now) }
+        if batches.isIdle { return idleStep(at: now) }
         switch batches.target(in: state, hasWaiting: queue.count > 0) {
         case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
         case .probeFollowing: return later(max(notFormingBefore, nextSend), at: now) ?? .form(limit: 1)
@@ -152,9 +166,9 @@ extension DeliverySchedule {
     ///   then, so that they share one wake-up of the radio; nil = there is none.
     /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
     public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
-        guard settings.required, settings.delivery != .latest, !settings.profile.usesNewest, batches.isEmpty,
-            case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
-            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
+        guard settings.required, settings.delivery != .latest, !settings.profile.usesNewest, batches.isIdle,
+            case .wait(_?) = next(at: now), shutdown == nil, state == .active,
+            case .wait(let ends?) = formingStep(at: now), ends == windowEnd(at: now)
         else { return nil }
         return SendAlignment.sendsAt(windowEnds: ends, window: settings.batchWindow, joining: other, at: now)
             .map { (limit, $0) }
@@ -162,9 +176,16 @@ extension DeliverySchedule {
 
     private func idleStep(at now: EventTime) -> Step {
         let step = formingStep(at: now)
-        guard batches.unlistedRows > 0, case .wait(let until) = step else { return step }
-        let next = state == .active ? notFormingBefore : max(notFormingBefore, timer.next)
-        return later(min(next, until ?? .max), at: now) ?? .form(limit: 0)
+        guard case .wait(let until) = step else { return step }
+        if batches.unlistedRows > 0 {
+            let next = state == .active ? notFormingBefore : max(notFormingBefore, timer.next)
+            return later(min(next, until ?? .max), at: now) ?? .form(limit: 0)
+        }
+        guard let suspect = batches.suspect(hasWaiting: queue.count > 0) else { return step }
+        let due = max(suspect.dueAt, timer.next, routes.rests(of: suspect.batch.route))
+        if let wait = later(min(due, until ?? .max), at: now) { return wait }
+        return suspect.needsCommit
+            ? later(notFormingBefore, at: now) ?? .form(limit: 0) : .send(batch: suspect.batch.id)
     }
 
     private func formingStep(at now: EventTime) -> Step {
@@ -200,7 +221,7 @@ extension DeliverySchedule {
             guard earliest < shutdown.until else { return .wait(until: nil) }
             return later(earliest, at: now) ?? .send(batch: head.id)
         }
-        guard batches.isEmpty, queue.count > 0, max(notFormingBefore, restsUntil) < shutdown.until else {
+        guard batches.isIdle, queue.count > 0, max(notFormingBefore, restsUntil) < shutdown.until else {
             return .wait(until: nil)
         }
         return .form(limit: limit)
@@ -301,8 +322,7 @@ extension DeliverySchedule {
         } else if !listing.hadOthers {
             // The batch that failed may have been dissolved: its back-off holds for the next one.
             timer.batchFormed(nextBatch: pacing.nextBatch, at: now)
-        } else if !batches.triesSuccessor {
-            // A probing row goes out no earlier than the batch that cast doubt on the server.
+        } else if !batches.isTrying {
             timer.skipBackOff(at: now)
         }
         return true
@@ -344,8 +364,8 @@ extension DeliverySchedule {
     /// The configuration was read again. What was learnt about the server (smaller bodies, no compression, our
     /// back-off) no longer counts. What is under way is not touched, and what the server asked for holds.
     public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
-        server.reset(batchSize: new.batchSize, gzip: settings.gzip)
         settings.copyPace(from: new)
+        server = ServerTolerance(settings)
         queue.limited(to: limit)
         startOver(at: now)
     }
@@ -386,6 +406,7 @@ extension DeliverySchedule {
         shutdown?.attemptsLeft -= 1
         // Batches of another route may have been found in a queue that could not be read before.
         if let place = batches.place(of: batch) { routes.use(batches[place].route, at: now) }
+        (attemptBegan, hasOldCredentials) = (now, false)
         return activity.begin(.batch(batch), endpoint: settings.name)
     }
 
@@ -397,8 +418,18 @@ extension DeliverySchedule {
     /// - Returns: what was given up; nil = nothing was under way.
     public mutating func abandonAttempt() -> Attempt? { activity.abandon() }
 
-    /// Whether the body of the attempt was compressed.
-    public mutating func compressionUsed(_ wasCompressed: Bool) { server.wasCompressed = wasCompressed }
+    /// What was seen of an attempt beside the verdict.
+    public struct Transmission: Hashable, Sendable {
+        /// The body was compressed.
+        public var wasCompressed: Bool
+        public var blame: Blame
+        /// All of the request was handed to the connection.
+        public var wasWhole: Bool
+
+        public init(wasCompressed: Bool = false, blame: Blame = .anyRow, wasWhole: Bool = true) {
+            (self.wasCompressed, self.blame, self.wasWhole) = (wasCompressed, blame, wasWhole)
+        }
+    }
 
     /// The attempt to send a batch ended.
     ///
@@ -408,7 +439,7 @@ extension DeliverySchedule {
     /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked. nil = it was not the
     ///   attempt that is under way, and nothing has changed.
     public mutating func attemptFinished(
-        _ attempt: Attempt, _ verdict: Verdict, jitter: Double, at now: EventTime
+        _ attempt: Attempt, _ verdict: Verdict, _ sent: Transmission, jitter: Double, at now: EventTime
     ) -> [Settled]? {
         guard activity.receives(attempt), case .batch(let batch) = attempt.purpose else { return nil }
         _ = activity.finish(attempt)
@@ -416,23 +447,51 @@ extension DeliverySchedule {
         if case .retry(.transport, _) = verdict {} else { routes.reached() }
         timer.attemptEnded(isAnswer: verdict.isAnswer)
         note(asked: verdict.asked, at: now)
+        if case .authStop = verdict, hasOldCredentials {
+            timer.makeDue(at: now)
+            return []
+        }
         guard let place = batches.place(of: batch) else {
             answeredWithoutBatch(verdict, jitter: jitter, at: now)
             return []
         }
-        if verdict.mayBeAboutRows { batches.answered(place, verdict.word) }
+        batches.answered(place, verdict.word)
+        if server.compression.answered(verdict, to: batch, wasCompressed: sent.wasCompressed, at: now) {
+            timer.makeDue(at: now)
+            return []
+        }
         switch verdict {
         case .accepted: return accepted(place, jitter: jitter, at: now)
         case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
-        case .split: return refused(place, cause: nil, jitter: jitter, at: now)
-        case .tooLarge(_, let after): return tooLarge(place, after: after, jitter: jitter, at: now)
-        case .retry(let cause, let after):
-            return retried(place, cause, after: after, word: verdict.word, jitter: jitter, at: now)
-        default:
-            batches.endSuccessorTrial()
-            held(verdict, jitter: jitter, at: now)
-            return []
+        case .split: return refused(place, jitter: jitter, at: now)
+        case .tooLarge(_, nil): return tooLarge(place, jitter: jitter, at: now)
+        case .tooLarge where !batches.isFirstAnswer(place) && batches[place].rows > 1:
+            return tooLarge(place, jitter: jitter, at: now)
+        default: return failed(place, verdict, sent, jitter: jitter, at: now)
         }
+    }
+
+    /// Nothing is concluded from the answer alone, but perhaps from what becomes of other rows.
+    private mutating func failed(
+        _ place: Int, _ verdict: Verdict, _ sent: Transmission, jitter: Double, at now: EventTime
+    ) -> [Settled] {
+        if state == .active, sent.blame != .noRow, batches.isSuspicious(place) {
+            // The server accepts others: this is no reason to ask it less often, nor to doubt its address.
+            if case .retry(let cause, _) = verdict, cause.asksForLess { pacing.throttled() }
+            timer.hold(settings.backoff, asked: verdict.asked, jitter: jitter, at: now)
+        } else if case .retry(let cause, let after) = verdict {
+            guard retried(cause, after: after, jitter: jitter, at: now) else { return [] }
+        } else if case .tooLarge(_, let after) = verdict {
+            backOff(asked: after, jitter: jitter, at: now)
+        } else {
+            held(verdict, jitter: jitter, at: now)
+        }
+        var wasTooSlow = false
+        if case .retry(.transport(.timeout), _) = verdict { wasTooSlow = sent.wasWhole }
+        let outcome = batches.failed(
+            place, sent.blame, wasTooSlow: wasTooSlow, hasWaiting: queue.count > 0, settings.backoff, jitter: jitter,
+            at: now)
+        return conclude(outcome, jitter: jitter, at: now)
     }
 
     private mutating func answeredWithoutBatch(_ verdict: Verdict, jitter: Double, at now: EventTime) {
@@ -461,7 +520,7 @@ extension DeliverySchedule {
         acceptedBefore = true
         refresh.accepted()
         subscriber.end()
-        server.accepted(rows: rows, batchSize: settings.batchSize)
+        server.accepted(rows: rows, took: now.duration(since: attemptBegan), settings)
         pacing.accepted(settings.backoff, at: now)
         timer.succeeded(nextBatch: pacing.nextBatch, at: now)
     }
@@ -492,8 +551,7 @@ extension DeliverySchedule {
         return settled
     }
 
-    /// - Parameter cause: the failure that is taken for a refusal; nil when the status says so.
-    private mutating func refused(_ place: Int, cause: String?, jitter: Double, at now: EventTime) -> [Settled] {
+    private mutating func refused(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
         if case .paused(let reason) = state, state.isPausedOverRows {
             timer.countFailure()
             pause(reason, jitter: jitter, at: now)
@@ -502,19 +560,16 @@ extension DeliverySchedule {
         // A paused endpoint listens again.
         if case .paused = state { state = .active }
         timer.makeDue(at: now)
-        let outcome = batches.refused(place, cause: cause, hasWaiting: queue.count > 0, at: now)
+        let outcome = batches.refused(place, hasWaiting: queue.count > 0, at: now)
         return conclude(outcome, jitter: jitter, at: now)
     }
 
     /// Too large asks for smaller batches; of a single row it says no more than any other refusal.
-    private mutating func tooLarge(_ place: Int, after: Duration?, jitter: Double, at now: EventTime) -> [Settled] {
-        if after != nil, batches.isFirstAnswer(place) {
-            backOff(asked: after, jitter: jitter, at: now)
-            return []
-        }
+    /// With `Retry-After` the first answer may be about the moment, and of a single row each.
+    private mutating func tooLarge(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
         let rows = batches[place].rows
         guard rows > 1 else {
-            let settled = refused(place, cause: nil, jitter: jitter, at: now)
+            let settled = refused(place, jitter: jitter, at: now)
             if state == .active, batches.hasTooManyRefusedAlone {
                 pause(EndpointState.everyRecordRefused, jitter: jitter, at: now)
             }
@@ -541,12 +596,14 @@ extension DeliverySchedule {
             timer.schedule(at: now + Self.probeDelay(jitter), earliest: now)
         case nil: break
         }
+        if let rows = outcome.tooSlow { server.wasTooSlow(rows: rows) }
         return outcome.settled
     }
 
+    /// - Returns: false where the failure says nothing about rows: another route is used from now on, or a topic has no subscriber.
     private mutating func retried(
-        _ place: Int, _ cause: Verdict.RetryCause, after: Duration?, word: String, jitter: Double, at now: EventTime
-    ) -> [Settled] {
+        _ cause: Verdict.RetryCause, after: Duration?, jitter: Double, at now: EventTime
+    ) -> Bool {
         switch cause {
         case .transport(let failure):
             guard routes.missed(failure, jitter: jitter, at: now) else { break }
@@ -556,26 +613,20 @@ extension DeliverySchedule {
                 timer.forgetFailures()
                 timer.makeDue(at: now)
             }
-            return []
+            return false
         case .noSubscriber:
             awaitSubscriber(jitter: jitter, at: now)
-            return []
-        case .status(429): pacing.throttled()
-        case .reason(let code) where MQTTReason(rawValue: code).meaning == .slowDown: pacing.throttled()
-        default: break
-        }
-        if state == .active || state.isPausedOverRows, batches.isSuspect(place, cause, word: word) {
-            return refused(place, cause: word, jitter: jitter, at: now)
+            return false
+        default: if cause.asksForLess { pacing.throttled() }
         }
         backOff(asked: after, jitter: jitter, at: now)
-        batches.retried(place, cause)
-        guard streak.count >= Self.streakLimit else { return [] }
+        guard streak.count >= Self.streakLimit else { return true }
         switch cause {
         case .redirected: pause("redirected", jitter: jitter, at: now)
         case .conflict: pause("conflict", jitter: jitter, at: now)
         case .transport, .lost, .status, .reason, .noSubscriber, .notConfirmed, .unclear, .page: break
         }
-        return []
+        return true
     }
 
     /// The broker works, and nobody stores what it takes.
@@ -602,9 +653,7 @@ extension DeliverySchedule {
                     ? "configuration (status \(status))"
                     : "refused \(status < 200 ? Verdict.words(ofStatus: status) : String(status))", jitter: jitter,
                 at: now)
-        case .encodingRefused:
-            if server.refusedEncoding() { return timer.makeDue(at: now) }
-            pause("configuration (status 415)", jitter: jitter, at: now)
+        case .encodingRefused: pause("configuration (status 415)", jitter: jitter, at: now)
         // Whoever never had the asset has lost it to nobody. A broker says 0x8E of a client that it knew.
         case .collision where !acceptedBefore && !settings.profile.isForBroker:
             pause(EndpointState.notBound, jitter: jitter, at: now)
@@ -635,6 +684,17 @@ extension DeliverySchedule {
     private mutating func stop(_ state: EndpointState) {
         self.state = state
         timer.countAtLeastOneFailure()
+    }
+}
+
+extension Verdict.RetryCause {
+    /// The server wants fewer requests.
+    fileprivate var asksForLess: Bool {
+        switch self {
+        case .status(429): true
+        case .reason(let code): MQTTReason(rawValue: code).meaning == .slowDown
+        default: false
+        }
     }
 }
 
@@ -672,8 +732,12 @@ extension DeliverySchedule {
         }
     }
 
-    /// A reload has replaced the credentials: a refusal of the old ones does not concern them.
-    public mutating func credentialsReplaced() { refresh = CredentialRefresh() }
+    /// A reload has replaced the credentials: a refusal of the old ones, with which an attempt may be under way, does not
+    /// concern them.
+    public mutating func credentialsReplaced() {
+        refresh = CredentialRefresh()
+        hasOldCredentials = true
+    }
 }
 
 // The newest row ahead of its turn.

@@ -1,22 +1,36 @@
 import Positioning
 
-/// The batches in flight in the order in which they go out, and what their answers show about them: a refused batch is
-/// taken apart until the row to blame is alone.
+/// The batches in flight in the order in which they go out, and what their answers show about them: a batch that is refused,
+/// or fails while others are accepted, is taken apart until the row to blame is alone.
 struct InFlightBatches: Sendable {
     private struct Part: Sendable {
         let batch: DeliverySchedule.InFlight
         /// It was refused while nothing shows that the endpoint accepts anything.
         var isRefused = false
-        /// Equal failures of this batch in a row.
+        /// Equal answers to this batch in a row.
         var streak = Streak()
+        /// Failures in a row that may be about its rows.
+        var failures = 0
+        var failedAt = EventTime.min
+        /// The last of them was that no answer came in time to a request that was written in full.
+        var wasTooSlow = false
+        /// Its rows were sent before, in a batch that was taken apart: they may go ahead of others again.
+        var isFragment = false
+        /// nil = nothing shows that the server is well when it fails over this.
+        var suspicion: Suspicion?
 
         var isSingleRow: Bool { batch.rows == 1 }
+        var isSuspect: Bool { suspicion.map { isSingleRow && $0.failures > 0 } ?? false }
+        /// Others go first, also those that wait.
+        var isLast: Bool { isSuspect || suspicion?.awaitsOthers == true }
     }
 
     /// What answers have decided.
     struct Outcome {
         var settled: [DeliverySchedule.Settled] = []
         var doubt: Doubt?
+        /// Rows of a batch that is taken apart since it was not answered in time.
+        var tooSlow: Int?
     }
 
     /// Why the endpoint may be to blame, and not its rows.
@@ -32,16 +46,30 @@ struct InFlightBatches: Sendable {
         case batch(DeliverySchedule.InFlight)
         /// The row after what is in flight, at once.
         case following
-        /// The same at the next attempt of a pause.
+        /// The same at the time of the next attempt.
         case probeFollowing
+    }
+
+    /// A row behind a batch that fails is tried alone, to see whether the server accepts that.
+    private struct Trial {
+        /// The batch that fails.
+        let of: String
     }
 
     private var parts: [Part]
     private var bisect: Bisect?
     /// Times that a refused batch was taken apart.
     private(set) var bisects = 0
-    /// Whether the row after a failing batch is tried on its own.
-    private(set) var triesSuccessor = false
+    /// Failures in a row, of whichever batch but suspect rows and trials, since anything was accepted.
+    private var failures = 0
+    /// After so many of them comes the next trial.
+    private var trialAt = 5
+    /// nil = the next attempt is none.
+    private var trial: Trial?
+    /// What is listed next for the first time is what became of a batch that was taken apart.
+    private var fragments: Fragments?
+    /// The queue has not written what was accepted last: that comes before another part is sent.
+    private var holdsAcceptance = false
     /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row
     /// after them is tried instead.
     private var probe = (place: 0, fresh: false)
@@ -51,9 +79,15 @@ struct InFlightBatches: Sendable {
     /// Rows of batches that the queue has not listed, as far as that is known.
     private(set) var unlistedRows: Int
 
-    private static let streakLimit = DeliverySchedule.streakLimit
-    /// Times that a batch fails with 500 before the row after it is tried.
-    private static let failuresBeforeSuccessor = 20
+    private enum Fragments { case plain, suspect }
+
+    /// Rises when a batch is accepted after failures, and falls when one is at the first attempt.
+    private var unsteadiness = 0
+    /// Failures of a batch before another row is tried, then twice as many each time. A server that fails at random does so five
+    /// times in a row too.
+    private var failuresBeforeTrial: Int { unsteadiness < 4 ? 5 : 10 }
+    /// Suspect rows that are kept in flight; the next batch that fails blocks until one of them has gone.
+    private static let suspectsMax = 32
     /// Rows too large even alone, with none accepted in between, after which the server is to blame and not they.
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
@@ -67,35 +101,57 @@ struct InFlightBatches: Sendable {
 
     var isEmpty: Bool { parts.isEmpty }
     var rows: Int { parts.reduce(0) { $0 + $1.batch.rows } }
-    var head: DeliverySchedule.InFlight? { parts.first?.batch }
-    var firstNotRefused: DeliverySchedule.InFlight? { parts.first { !$0.isRefused }?.batch }
+    /// Nothing is in flight that goes out before what waits.
+    var isIdle: Bool { parts.allSatisfy(\.isLast) }
+    var head: DeliverySchedule.InFlight? { (parts.first { !$0.isLast } ?? parts.first)?.batch }
+    var firstNotRefused: DeliverySchedule.InFlight? { parts.first { !$0.isRefused && !$0.isLast }?.batch }
     var isBisecting: Bool { bisect != nil }
+    /// The next attempt shows whether another row is accepted.
+    var isTrying: Bool { trial != nil }
+    /// Rows that fail alone while others are accepted.
+    var suspects: [String] { parts.filter(\.isSuspect).map(\.batch.id) }
     /// Another row that is refused alone would show no more.
-    private var hasManyAlone: Bool { parts.count { $0.isSingleRow } >= Self.aloneMax }
+    private var hasManyAlone: Bool { parts.count { $0.isSingleRow && !$0.isSuspect } >= Self.aloneMax }
 
     func place(of id: String) -> Int? { parts.firstIndex { $0.batch.id == id } }
 
     subscript(place: Int) -> DeliverySchedule.InFlight { parts[place].batch }
 
-    /// Only asked while something is in flight.
+    /// Only asked while something is in flight that goes out before what waits.
     func target(in state: EndpointState, hasWaiting: Bool) -> Target {
-        if case .paused = state {
-            guard state.isPausedOverRows else { return .batch(parts[0].batch) }
+        if state.isPausedOverRows {
             if probe.fresh, hasWaiting, !hasManyAlone { return .probeFollowing }
             // Rows keep their order: only one alone may go ahead, to show whether the server is well.
             let part = parts[min(probe.place, parts.count - 1)]
-            return .batch(part.isSingleRow ? part.batch : parts[0].batch)
+            return .batch(part.isSingleRow ? part.batch : head ?? part.batch)
         }
-        if triesSuccessor {
-            // Rows keep their order: only one alone may go ahead. One that failed as well shows nothing; others may.
-            let alone = parts.dropFirst().filter(\.isSingleRow)
-            if let part = alone.first(where: { $0.streak.count == 0 }) { return .batch(part.batch) }
-            if hasWaiting, !hasManyAlone { return .following }
-            if let part = alone.first { return .batch(part.batch) }
-        }
+        if let trial, let other = other(than: trial.of, hasWaiting) { return other.target }
         if let batch = firstNotRefused { return .batch(batch) }
-        if let bisect, bisect.probes < bisect.probesMax, hasWaiting { return .following }
-        return .batch(parts[0].batch)
+        if case .active = state, let bisect, bisect.probes < bisect.probesMax, hasWaiting { return .following }
+        return .batch(head ?? parts[0].batch)
+    }
+
+    /// What a trial sends: a row alone, or what was sent before, since rows keep their order. One that has failed itself shows
+    /// nothing if it fails again, so that a row that waits is better.
+    ///
+    /// - Returns: also whether it has not failed before.
+    private func other(than id: String, _ hasWaiting: Bool) -> (target: Target, isUntried: Bool)? {
+        guard parts.contains(where: { $0.batch.id == id }) else { return nil }
+        let others = parts.filter {
+            $0.batch.id != id && $0.suspicion == nil && !$0.isRefused && ($0.isSingleRow || $0.isFragment)
+        }
+        if let part = others.first(where: { $0.failures == 0 }) { return (.batch(part.batch), true) }
+        if hasWaiting, !hasManyAlone { return (.probeFollowing, true) }
+        return others.min { $0.failures < $1.failures }.map { (.batch($0.batch), false) }
+    }
+
+    /// What is tried when nothing else is to be sent, when, and whether the queue has to write before what was accepted last.
+    ///
+    /// - Parameter hasWaiting: what has failed since anything was accepted waits for these.
+    func suspect(hasWaiting: Bool) -> (batch: DeliverySchedule.InFlight, dueAt: EventTime, needsCommit: Bool)? {
+        parts.filter { $0.suspicion.map { !$0.awaitsOthers || !hasWaiting } ?? false }
+            .min { ($0.suspicion?.dueAt ?? .max) < ($1.suspicion?.dueAt ?? .max) }
+            .map { ($0.batch, $0.suspicion?.dueAt ?? .min, holdsAcceptance) }
     }
 }
 
@@ -106,27 +162,15 @@ extension InFlightBatches {
     /// - Parameter wasDoubted: it was sent in a pause over rows.
     mutating func accepted(_ place: Int, wasDoubted: Bool, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
-        listBeforeNext()
-        if triesSuccessor {
-            triesSuccessor = false
-            // The row after it was accepted, so the server works: the batch before it holds the cause.
-            if place > 0, let head = parts.first {
-                bisect = Bisect(rows: head.batch.rows, cause: head.streak.word, hasEvidence: true)
-                bisects += 1
-                parts[0].isRefused = true
-            }
-        } else if bisect == nil, wasDoubted {
-            bisect = Bisect(rows: parts.first?.batch.rows ?? 1, cause: nil, hasEvidence: true)
-        }
-        return withEvidence(.init(batch: part.batch.id, how: .accepted), at: now)
+        if bisect == nil, wasDoubted { bisect = Bisect(rows: parts.first?.batch.rows ?? 1, hasEvidence: true) }
+        return withEvidence(.init(batch: part.batch.id, how: .accepted), after: part, at: now)
     }
 
     mutating func partlyAccepted(_ place: Int, _ items: ItemVerdicts, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
         isUnlisted = isUnlisted || !items.again.isEmpty
         unlistedRows += items.again.count
-        listBeforeNext()
-        return withEvidence(.init(batch: part.batch.id, how: .partly(items)), at: now)
+        return withEvidence(.init(batch: part.batch.id, how: .partly(items)), after: part, at: now)
     }
 
     /// - Returns: whether the server has refused so many rows of a batch of `rows` that the endpoint itself is doubtful.
@@ -134,19 +178,23 @@ extension InFlightBatches {
         quarantined(count, at: now) || (rows > 1 && count > max(2, rows / 10))
     }
 
-    /// - Parameter cause: the failure that is taken for a refusal; nil when the status says so.
-    mutating func refused(_ place: Int, cause: String?, hasWaiting: Bool, at now: EventTime) -> Outcome {
-        triesSuccessor = false
+    /// The server says that it refuses a row, or all of them.
+    mutating func refused(_ place: Int, hasWaiting: Bool, at now: EventTime) -> Outcome {
+        trial = nil
         let part = parts[place]
         if bisect == nil {
-            bisect = Bisect(rows: part.batch.rows, cause: cause, hasEvidence: false)
+            bisect = Bisect(rows: part.batch.rows, hasEvidence: false)
             bisects += 1
         }
         let hasCandidates = parts.contains { $0.isRefused }
         let hasEvidence = bisect?.hasEvidence ?? false
         if !hasEvidence, !part.isSingleRow, !hasCandidates { return Outcome(settled: [split(place)]) }
         parts[place].isRefused = true
-        return hasEvidence ? withEvidence(at: now) : Outcome(doubt: doubtWithoutEvidence(hasWaiting))
+        guard hasEvidence else { return Outcome(doubt: doubtWithoutEvidence(hasWaiting)) }
+        var outcome = Outcome()
+        settleRefused(&outcome, at: now)
+        if isIdle, !isUnlisted { self.bisect = nil }
+        return outcome
     }
 
     /// One row alone may show that the server is well, whatever is wrong with those before it.
@@ -156,7 +204,7 @@ extension InFlightBatches {
     }
 
     mutating func splitTooLarge(_ place: Int) -> Outcome {
-        if bisect == nil { bisect = Bisect(rows: parts[place].batch.rows, cause: nil, hasEvidence: false) }
+        if bisect == nil { bisect = Bisect(rows: parts[place].batch.rows, hasEvidence: false) }
         return Outcome(settled: [split(place)])
     }
 
@@ -166,34 +214,50 @@ extension InFlightBatches {
     /// Whether so many rows are refused alone that the server is to blame.
     var hasTooManyRefusedAlone: Bool { parts.count { $0.isRefused && $0.isSingleRow } >= Self.refusedAloneMax }
 
-    /// Whether a failure that says nothing about rows counts as a refusal of this batch; then its count starts again.
-    mutating func isSuspect(_ place: Int, _ cause: Verdict.RetryCause, word: String) -> Bool {
+    /// An attempt failed, and nothing was concluded from the answer.
+    ///
+    /// - Parameters:
+    ///   - wasTooSlow: no answer came in time, although the request was written in full.
+    ///   - hasWaiting: rows wait that could be tried instead.
+    ///   - backoff: of the endpoint.
+    mutating func failed(
+        _ place: Int, _ blame: Blame, wasTooSlow: Bool, hasWaiting: Bool, _ backoff: Backoff, jitter: Double,
+        at now: EventTime
+    ) -> Outcome {
+        guard blame != .noRow else { return Outcome() }
+        let wasTrial = trial.map { $0.of != parts[place].batch.id } ?? false
+        trial = nil
+        parts[place].failures = min(parts[place].failures + 1, 1_000_000)
+        parts[place].failedAt = now
+        parts[place].wasTooSlow = wasTooSlow
         let part = parts[place]
-        let isKnown = bisect?.cause == word
-        switch cause {
-        case .notConfirmed, .transport(.closedWithoutReply): break
-        case .status(500) where isKnown: break
-        default: return false
+        if let suspicion = part.suspicion {
+            let pace = part.isSingleRow ? Suspicion.pace : backoff
+            parts[place].suspicion?.failed(
+                pause: pace.delay(failures: suspicion.failures + 1, jitter: jitter), at: now)
+            if part.isSingleRow { return Outcome() }
+            if parts[place].suspicion?.isReason(toDivideOver: blame) == true { return divide(place, .suspect) }
         }
-        // Taking apart costs only requests; what is refused alone may go for good, and is tried as often as the first.
-        guard part.streak.count >= (isKnown && !part.isSingleRow ? 1 : Self.streakLimit) else { return false }
-        parts[place].streak.count = 0
-        return true
+        guard !wasTrial else { return Outcome() }
+        failures = min(failures + 1, 1_000_000)
+        guard failures >= trialAt else { return Outcome() }
+        trialAt = failures * 2
+        // Where nothing else is to be tried, one half shows about the other.
+        if !part.isSingleRow, other(than: part.batch.id, hasWaiting)?.isUntried != true {
+            return divide(place, part.suspicion == nil ? .plain : .suspect)
+        }
+        trial = Trial(of: part.batch.id)
+        return Outcome()
     }
 
-    /// A batch that always fails with 500 may hold up others that are fine: the row after it shows.
-    mutating func retried(_ place: Int, _ cause: Verdict.RetryCause) {
-        if triesSuccessor, place > 0 {
-            triesSuccessor = false
-            parts[0].streak.count = 0
-        } else if cause == .status(500), bisect?.hasEvidence != true, place == 0,
-            parts[0].streak.count >= Self.failuresBeforeSuccessor
-        {
-            triesSuccessor = true
-        }
-    }
+    /// Whether what failed is a part of a batch that was shown to fail while others are accepted.
+    func isSuspicious(_ place: Int) -> Bool { parts[place].suspicion != nil }
 
-    mutating func endSuccessorTrial() { triesSuccessor = false }
+    private mutating func divide(_ place: Int, _ fragments: Fragments) -> Outcome {
+        let part = parts[place]
+        self.fragments = fragments
+        return Outcome(settled: [split(place)], tooSlow: part.wasTooSlow ? part.batch.rows : nil)
+    }
 
     /// A pause over rows: the endpoint that refused them may refuse everything, so that it proves nothing later.
     mutating func doubtRefusals() {
@@ -206,16 +270,12 @@ extension InFlightBatches {
         if unlistedRows > 0 { isUnlisted = true }
         refusals = RecentRefusals()
         forgetRefused()
+        for place in parts.indices { parts[place].suspicion?.makeDue() }
     }
 
     private mutating func forgetRefused() {
         bisect = nil
         for place in parts.indices { parts[place].isRefused = false }
-    }
-
-    /// What was accepted is written before another part is sent, so that a crash repeats one batch and not several.
-    private mutating func listBeforeNext() {
-        if !parts.isEmpty { isUnlisted = true }
     }
 
     private mutating func split(_ place: Int) -> DeliverySchedule.Settled {
@@ -225,27 +285,77 @@ extension InFlightBatches {
         return .init(batch: batch.id, how: .split)
     }
 
-    /// The endpoint accepts rows: what was refused alone goes, what was refused as a whole is taken apart.
-    private mutating func withEvidence(_ first: DeliverySchedule.Settled? = nil, at now: EventTime) -> Outcome {
+    /// The endpoint accepts rows: what was refused alone goes, what was refused as a whole is taken apart, and what has failed
+    /// again and again is suspect.
+    ///
+    /// What was accepted is written before another part is sent, so that a crash repeats one batch and not several.
+    private mutating func withEvidence(
+        _ first: DeliverySchedule.Settled, after part: Part, at now: EventTime
+    ) -> Outcome {
+        var outcome = Outcome(settled: [first])
+        if part.suspicion == nil {
+            unsteadiness = part.failures > 0 ? min(unsteadiness + 2, 8) : max(unsteadiness - 1, 0)
+        }
+        (failures, trialAt, trial) = (0, failuresBeforeTrial, nil)
         bisect?.hasEvidence = true
-        var outcome = Outcome(settled: first.map { [$0] } ?? [])
+        settleRefused(&outcome, at: now)
+        suspect(&outcome, afterFailures: part.failures > 0, at: now)
+        if isIdle { holdsAcceptance = !parts.isEmpty } else { isUnlisted = true }
+        if isIdle, !isUnlisted { bisect = nil }
+        return outcome
+    }
+
+    private mutating func settleRefused(_ outcome: inout Outcome, at now: EventTime) {
         while outcome.doubt == nil, let place = parts.firstIndex(where: \.isRefused) {
             if parts[place].isSingleRow {
-                outcome.settled.append(.init(batch: parts.remove(at: place).batch.id, how: .refused))
-                if quarantined(1, at: now) { outcome.doubt = .tooManyRejected }
+                setAside(place, &outcome, at: now)
             } else {
                 outcome.settled.append(split(place))
             }
         }
-        if parts.isEmpty, !isUnlisted { bisect = nil }
-        return outcome
+    }
+
+    private mutating func setAside(_ place: Int, _ outcome: inout Outcome, at now: EventTime) {
+        outcome.settled.append(.init(batch: parts.remove(at: place).batch.id, how: .refused))
+        if quarantined(1, at: now) { outcome.doubt = .tooManyRejected }
+    }
+
+    /// Another batch was accepted: counts that against each that has failed.
+    private mutating func suspect(_ outcome: inout Outcome, afterFailures: Bool, at now: EventTime) {
+        for place in parts.indices.reversed() where !parts[place].isRefused {
+            if parts[place].suspicion == nil {
+                guard parts[place].failures >= failuresBeforeTrial else { continue }
+                if parts[place].isSingleRow {
+                    guard suspects.count < Self.suspectsMax else { continue }
+                    var suspicion = Suspicion()
+                    suspicion.failed(pause: Suspicion.pace.base, at: parts[place].failedAt)
+                    parts[place].suspicion = suspicion
+                } else {
+                    bisects += 1
+                    join(divide(place, .suspect), to: &outcome)
+                    continue
+                }
+            }
+            parts[place].suspicion?.otherAccepted(afterFailures: afterFailures)
+            guard let suspicion = parts[place].suspicion else { continue }
+            if parts[place].isSingleRow {
+                if suspicion.isProof, outcome.doubt == nil { setAside(place, &outcome, at: now) }
+            } else if suspicion.isReason(toDivideOver: .anyRow) {
+                join(divide(place, .suspect), to: &outcome)
+            }
+        }
+    }
+
+    private func join(_ other: Outcome, to outcome: inout Outcome) {
+        outcome.settled += other.settled
+        outcome.tooSlow = outcome.tooSlow ?? other.tooSlow
     }
 
     /// Everything at hand was refused and nothing accepted.
     private func doubtWithoutEvidence(_ hasWaiting: Bool) -> Doubt? {
-        guard let bisect, parts.allSatisfy(\.isRefused) else { return nil }
+        guard let bisect, parts.allSatisfy({ $0.isRefused || $0.isLast }) else { return nil }
         if bisect.probes < bisect.probesMax, hasWaiting { return nil }
-        return parts.count > 1 ? .everyRecordRefused : .soleRecord
+        return parts.count(where: \.isRefused) > 1 ? .everyRecordRefused : .soleRecord
     }
 
     private mutating func quarantined(_ count: Int, at now: EventTime) -> Bool {
@@ -267,8 +377,9 @@ extension InFlightBatches {
         var formedRows: Int
         /// Batches had to be listed that were in flight already.
         var wasUnlisted: Bool
-        /// Other batches were in flight, with this number of rows.
+        /// Other batches were in flight that go out before what waits.
         var hadOthers: Bool
+        /// Rows of all that were in flight.
         var rowsBefore: Int
     }
 
@@ -279,11 +390,19 @@ extension InFlightBatches {
             newRows: new,
             // What is listed only now was not among those that wait.
             formedRows: max(0, new - max(0, unlistedRows - unlisted)), wasUnlisted: isUnlisted,
-            hadOthers: !parts.isEmpty, rowsBefore: rows)
-        isUnlisted = false
+            hadOthers: !isIdle, rowsBefore: rows)
+        (isUnlisted, holdsAcceptance) = (false, false)
         unlistedRows = unlisted
-        parts = batches.map { known[$0.id] ?? Part(batch: $0) }
+        parts = batches.map { batch in
+            known[batch.id]
+                ?? Part(
+                    batch: batch, isFragment: fragments != nil,
+                    suspicion: fragments == .suspect && listing.wasUnlisted ? Suspicion() : nil)
+        }
+        fragments = nil
         guard !listing.wasUnlisted else { return listing }
+        // Nothing came to be tried.
+        if new == 0 { trial = nil }
         if new == 0 {
             probe.fresh = false
         } else if listing.hadOthers {
@@ -308,6 +427,7 @@ extension InFlightBatches {
         defer {
             bisect = nil
             parts = []
+            startOver()
         }
         return rows
     }
@@ -317,14 +437,20 @@ extension InFlightBatches {
         parts.removeAll { ids.contains($0.batch.id) }
         guard parts.isEmpty else { return }
         bisect = nil
-        triesSuccessor = false
+        startOver()
     }
 
     mutating func removeAll() {
         parts = []
         bisect = nil
-        triesSuccessor = false
         isUnlisted = true
+        startOver()
+    }
+
+    /// What is in flight from now on has not failed yet.
+    private mutating func startOver() {
+        (failures, trialAt, trial) = (0, failuresBeforeTrial, nil)
+        (fragments, holdsAcceptance) = (nil, false)
     }
 }
 
@@ -332,8 +458,6 @@ extension InFlightBatches {
 private struct Bisect: Sendable {
     /// Rows of the batch it began with.
     let rows: Int
-    /// What counts as a refusal beside the statuses that say so: the failure that was suspected.
-    let cause: String?
     /// Something was accepted since it began: what is refused alone is to blame itself.
     var hasEvidence: Bool
     /// Rows after the batch that were tried.

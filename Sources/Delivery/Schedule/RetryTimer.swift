@@ -66,6 +66,11 @@ struct RetryTimer: Sendable {
         schedule(at: now + delay, earliest: now + backoff.base)
     }
 
+    /// A failure that is no reason to ask the server less often: counts as none.
+    mutating func hold(_ backoff: Backoff, asked: Duration?, jitter: Double, at now: EventTime) {
+        schedule(at: now + backoff.delay(failures: 1, jitter: jitter, asked: asked), earliest: now + backoff.base)
+    }
+
     /// - Parameter nextBatch: the pace that the server has asked for.
     mutating func succeeded(nextBatch: EventTime, at now: EventTime) {
         failures = 0

@@ -1,37 +1,34 @@
+import Positioning
+
 /// What the server is known to refuse about requests as such.
 struct ServerTolerance: Sendable {
-    /// Maximum rows of a batch, never more than the setting.
-    private(set) var maxRows: Int
-    /// Off once the server has refused compressed bodies.
-    private(set) var gzip: Bool
-    /// Whether the body of the last attempt was compressed.
-    var wasCompressed = true
+    /// Maximum rows that it has not refused as too large, never more than the setting.
+    private var rowsNotTooLarge: Int
+    /// Maximum rows that it is believed to answer in time. Unlike the above, it grows again.
+    private(set) var rowsInTime: Int
+    var compression: Compression
     private var hasRepeated417 = false
 
     init(_ settings: EndpointSettings) {
-        maxRows = max(1, settings.batchSize)
-        gzip = settings.gzip
+        rowsNotTooLarge = max(1, settings.batchSize)
+        rowsInTime = rowsNotTooLarge
+        compression = Compression(isWanted: settings.gzip)
     }
 
-    /// What was learnt about the server no longer counts.
-    mutating func reset(batchSize: Int, gzip: Bool) {
-        maxRows = max(1, batchSize)
-        self.gzip = gzip
-    }
+    var maxRows: Int { min(rowsNotTooLarge, rowsInTime) }
 
-    mutating func accepted(rows: Int, batchSize: Int) {
+    /// - Parameter took: from the start of the attempt to the answer.
+    mutating func accepted(rows: Int, took: Duration, _ settings: EndpointSettings) {
         hasRepeated417 = false
-        maxRows = max(maxRows, min(rows, batchSize))
+        rowsNotTooLarge = max(rowsNotTooLarge, min(rows, settings.batchSize))
+        let isQuick = took.nanoseconds < settings.timeout.nanoseconds / 4
+        rowsInTime = max(rowsInTime, min(isQuick ? rows * 2 : rows, max(1, settings.batchSize)))
     }
 
-    mutating func refusedAsTooLarge(rows: Int) { maxRows = min(maxRows, (rows + 1) / 2) }
+    mutating func refusedAsTooLarge(rows: Int) { rowsNotTooLarge = min(rowsNotTooLarge, (rows + 1) / 2) }
 
-    /// - Returns: whether the same batch may be accepted without compression.
-    mutating func refusedEncoding() -> Bool {
-        guard gzip, wasCompressed else { return false }
-        gzip = false
-        return true
-    }
+    /// It did not answer to a batch of this size in time, and to a smaller one it did.
+    mutating func wasTooSlow(rows: Int) { rowsInTime = min(rowsInTime, (rows + 1) / 2) }
 
     /// We send no Expect, but a proxy in between may have.
     ///

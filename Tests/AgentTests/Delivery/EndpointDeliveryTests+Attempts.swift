@@ -261,21 +261,37 @@ extension EndpointDeliveryTests {
             newest.contains("2023-11-14T22:13:21") && newest.contains(#""seq":30"#) && !newest.contains(#""seq":1,"#))
     }
 
-    @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
+    /// Reloads each second with other credentials once cancelled every upload.
+    @Test func aRequestUnderWayEndsWithItsCredentials() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
-            let others = plain(loop, uplink)
-            delivery.reload([others], at: loop.now)
-            // The same batch once more, by the others.
-            #expect(uplink.cancelled.count == 1 && uplink.requests.count == 2 && uplink.requestsOpen == 1)
+            for _ in 0..<3 { delivery.reload([plain(loop, uplink)], at: loop.now) }
+            #expect(uplink.cancelled.isEmpty && uplink.requests.count == 1)
+            // What the server says of the old ones is not held against the new.
+            uplink.answer(401)
+            #expect(delivery.schedule.state == .active && uplink.requests.count == 2)
             #expect(uplink.requests[0].seen == uplink.requests[1].seen)
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5)
+        }
+    }
+
+    /// Whoever takes a credential away wants nothing more to be sent with it.
+    @Test func aCredentialThatIsRemovedGivesUpTheRequestUnderWay() throws {
+        try bench { loop, delivery, uplink in
+            let text = smallest + upload + "auth = { kind = \"bearer\", token = \"env:T\" }\n"
+            let config = try loaded(text, testEnvironment(["T": "t"])).config.endpoints[0]
+            let credentials = EndpointCredentials(
+                config, environment: ["T": "t"], uplink: uplink, log: .silent, loop: loop)
+            delivery.reload([.init(settings: settings, credentials: credentials)], at: loop.now)
+            sending(loop, delivery)
+            delivery.reload([plain(loop, uplink)], at: loop.now)
+            // The same batch once more, without it.
+            #expect(uplink.cancelled.count == 1 && uplink.requests.count == 2 && uplink.requestsOpen == 1)
+            #expect(uplink.requests.map { $0.headers.contains { $0.name == "Authorization" } } == [true, false])
             uplink.answer(200)
             #expect(delivery.counters.accepted == 5 && delivery.counters.batchesRepeated == 1)
             #expect(delivery.counters.requests == 2 && delivery.counters.retries == 1)
-            // The same ones again end nothing.
-            form([batch(6...10)], delivery, at: loop.now)
-            delivery.reload([others], at: loop.now)
-            #expect(uplink.requestsOpen == 1 && uplink.cancelled.count == 1)
         }
     }
 

@@ -135,6 +135,9 @@ import Testing
             sendFirst(loop, delivery)
             #expect(uplink.requests.count == 1 && uplink.rows == ["1", "2", "3", "4", "5"] && delivery.waiting == 5)
             uplink.answer(400, "no")
+            // A server that has never taken a compressed body may refuse that.
+            #expect(uplink.requests.map(\.gzip) == [true, false] && delivery.schedule.bisects == 0)
+            uplink.answer(400, "no")
             #expect(delivery.schedule.bisects == 1)
             form([batch(1...3), batch(4...5)], delivery, at: loop.now)
             #expect(uplink.rows == ["1", "2", "3"])

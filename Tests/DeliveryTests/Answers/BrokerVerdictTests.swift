@@ -94,9 +94,10 @@ import Testing
     }
 
     @Test func aLossCountsOnlyAgainstASoleMessage() {
+        let outcome = UplinkOutcome(.failed(Self.broker))
         let verdicts = [true, false].map { Verdict.retry(.lost(Self.broker, isAlone: $0), after: nil) }
-        #expect(verdicts.map(\.mayBeAboutRows) == [true, false])
-        #expect(!Verdict.retry(.noSubscriber, after: nil).mayBeAboutRows)
+        #expect(verdicts.map { $0.blame(in: outcome) } == [.oneRow, .noRow])
+        #expect(Verdict.retry(.noSubscriber, after: nil).blame(in: outcome) == .noRow)
     }
 
     /// Which of several rows in one message is to blame is found when it is alone.

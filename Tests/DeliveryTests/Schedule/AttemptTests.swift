@@ -25,7 +25,7 @@ import Testing
 
         func answer(_ schedule: inout DeliverySchedule, _ attempt: Attempt, at now: EventTime) {
             switch self {
-            case .batch: #expect(schedule.attemptFinished(attempt, .accepted, jitter: 0, at: now) == nil)
+            case .batch: #expect(schedule.attemptFinished(attempt, .accepted, .init(), jitter: 0, at: now) == nil)
             case .preview:
                 schedule.previewFinished(attempt, .retry(.status(503), after: .seconds(60)), jitter: 0, at: now)
             case .refresh: schedule.credentialsRefreshed(attempt, .none, jitter: 0, at: now)
@@ -53,10 +53,11 @@ import Testing
     @Test func theSameBatchTwiceIsTwoAttempts() {
         var schedule = schedule()
         let first = schedule.attemptStarted("a", at: at(0))
-        _ = schedule.attemptFinished(first, .retry(.status(503), after: nil), jitter: 0, at: at(1))
+        _ = schedule.attemptFinished(first, .retry(.status(503), after: nil), .init(), jitter: 0, at: at(1))
         let second = schedule.attemptStarted("a", at: at(2))
         #expect(first.purpose == second.purpose && first.number < second.number && first.endpoint == "main")
-        #expect(schedule.attemptFinished(first, .accepted, jitter: 0, at: at(3)) == nil && schedule.inFlight == 10)
+        #expect(
+            schedule.attemptFinished(first, .accepted, .init(), jitter: 0, at: at(3)) == nil && schedule.inFlight == 10)
     }
 
     @Test func aListThatIsNotWaitedForIsAskedForAgain() {
@@ -69,7 +70,8 @@ import Testing
         let attempt = schedule.attemptStarted("a", at: at(2))
         #expect(schedule.batchesFormed([], of: asked, at: at(3)) == false)
         #expect(schedule.attempt == attempt && schedule.inFlight == 3)
-        #expect(schedule.attemptFinished(attempt, .retry(.status(503), after: nil), jitter: 0, at: at(4)) == [])
+        #expect(
+            schedule.attemptFinished(attempt, .retry(.status(503), after: nil), .init(), jitter: 0, at: at(4)) == [])
         #expect(schedule.next(at: at(4)) == .form(limit: 0))
     }
 
@@ -95,7 +97,7 @@ import Testing
         var schedule = schedule()
         let attempt = schedule.attemptStarted("a", at: at(0))
         schedule.emptied()
-        #expect(schedule.attemptFinished(attempt, verdict, jitter: 0, at: at(1)) == [])
+        #expect(schedule.attemptFinished(attempt, verdict, .init(), jitter: 0, at: at(1)) == [])
         #expect(schedule.state == state && schedule.failures == failures)
         schedule.resumed(at: at(2))
         #expect(schedule.next(at: at(2)) == .form(limit: 0))
@@ -117,7 +119,7 @@ import Testing
         let sent = schedule.attemptStarted("a", at: at(0))
         schedule.bindRequested()
         #expect(schedule.next(at: at(1)) == .wait(until: nil))
-        _ = schedule.attemptFinished(sent, .retry(.status(503), after: .seconds(5)), jitter: 0, at: at(1))
+        _ = schedule.attemptFinished(sent, .retry(.status(503), after: .seconds(5)), .init(), jitter: 0, at: at(1))
         #expect(schedule.next(at: at(1)) == .wait(until: at(6)))
         #expect(schedule.next(at: at(6)) == .bind)
         _ = schedule.bindStarted(at: at(6))

@@ -117,30 +117,6 @@ import Testing
         #expect(model.received == [2])
     }
 
-    static let unexplained: [Verdict] = [
-        .retry(.notConfirmed(status: 200), after: nil), .retry(.transport(.closedWithoutReply("")), after: nil),
-        .retry(.status(500), after: nil),
-    ]
-
-    @Test(arguments: unexplained)
-    func findsARowThatNoStatusNames(verdict: Verdict) {
-        for size in [1, 2, 16] {
-            var model = Self.model(size: size, poison: [3], with: verdict)
-            model.record(size * 4)
-            model.drain()
-            #expect(model.quarantine == [3], "\(size)")
-            #expect(model.received.sorted() == (1...size * 4).filter { $0 != 3 }, "\(size)")
-        }
-    }
-
-    @Test(arguments: unexplained)
-    func blamesNoRowForAServerThatFailsAlways(verdict: Verdict) {
-        var model = ModelDelivery(size: 8, seed: 4) { _, _ in .verdict(verdict) }
-        model.record(40)
-        for _ in 0..<3000 { model.step() }
-        #expect(model.quarantine.isEmpty)
-    }
-
     @Test func pausesWhenMoreThanATenthIsRejected() {
         let poison = Set((1...100).filter { $0 % 3 == 0 })
         var model = Self.model(size: 100, poison: poison)
@@ -208,7 +184,7 @@ import Testing
         #expect(model.lost.isEmpty, "seed \(seed)")
         #expect(model.schedule.waiting + model.schedule.inFlight == 0, "seed \(seed): \(model.schedule.state)")
         #expect(Set(model.received).union(model.quarantine) == Set(1...model.recorded), "seed \(seed)")
-        #expect(model.refusedAlone.isSuperset(of: model.quarantine), "seed \(seed)")
+        #expect(model.quarantine.allSatisfy { model.refusedAlone[$0, default: 0] > 0 }, "seed \(seed)")
         #expect(model.received.count > 50, "seed \(seed)")
     }
 

@@ -6,9 +6,12 @@ func at(_ seconds: Double) -> EventTime { EventTime(nanoseconds: Int64(seconds *
 /// For tests in which every answer is the one that is waited for.
 extension DeliverySchedule {
     @discardableResult
-    mutating func attemptFinished(_ verdict: Verdict, jitter: Double = 0, at now: EventTime) -> [Settled] {
+    mutating func attemptFinished(
+        _ verdict: Verdict, _ sent: Transmission? = nil, jitter: Double = 0, at now: EventTime
+    ) -> [Settled] {
         guard let attempt else { return [] }
-        return attemptFinished(attempt, verdict, jitter: jitter, at: now) ?? []
+        return attemptFinished(attempt, verdict, sent ?? .init(blame: verdict.usualBlame), jitter: jitter, at: now)
+            ?? []
     }
 
     /// Unless it is on its way already.
@@ -18,9 +21,11 @@ extension DeliverySchedule {
 
     /// The batch goes out and is answered.
     @discardableResult
-    mutating func tries(_ batch: String, _ verdict: Verdict, jitter: Double = 0, at now: EventTime) -> [Settled] {
+    mutating func tries(
+        _ batch: String, _ verdict: Verdict, _ sent: Transmission? = nil, jitter: Double = 0, at now: EventTime
+    ) -> [Settled] {
         sends(batch, at: now)
-        return attemptFinished(verdict, jitter: jitter, at: now)
+        return attemptFinished(verdict, sent, jitter: jitter, at: now)
     }
 
     /// A list is asked for and comes.
@@ -43,6 +48,11 @@ extension DeliverySchedule {
     mutating func credentialsRefreshed(isNew: Bool, jitter: Double = 0, at now: EventTime) {
         if let attempt { credentialsRefreshed(attempt, isNew ? .new : .none, jitter: jitter, at: now) }
     }
+}
+
+extension Verdict {
+    /// Of a request that was written in full.
+    var usualBlame: Blame { blame(in: UplinkOutcome(.failed(.broken("")))) }
 }
 
 extension DeliverySchedule.Settled {

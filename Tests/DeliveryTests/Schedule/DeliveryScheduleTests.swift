@@ -14,7 +14,7 @@ import Testing
     }
 
     /// With a batch of `count` rows on its way.
-    func sending(_ count: Int = 10, routes: Int = 1) -> DeliverySchedule {
+    func sending(_ count: Int = 1, routes: Int = 1) -> DeliverySchedule {
         var schedule = DeliverySchedule(
             settings: Self.settings(), inFlight: [.init(id: "a", rows: count)], routes: routes, at: at(0))
         schedule.sends("a", at: at(0))

@@ -136,9 +136,9 @@ struct EventWorld {
             refused.formUnion(items.refused.keys.map { Int($0) })
         // Stored, and the answer is lost.
         case .retry(.transport(.broken), _): stored.formUnion(batch.rows)
-        case .retry(.status(500), _), .split, .tooLarge: if batch.rows.count == 1 { refused.insert(batch.rows[0]) }
         default: break
         }
+        if verdict != .accepted, batch.rows.count == 1, verdict.usualBlame != .noRow { refused.insert(batch.rows[0]) }
     }
 
     /// The route by which a request goes.
@@ -203,15 +203,15 @@ extension EventWorld {
         let before = (schedule.inFlight, schedule.waiting, schedule.state, schedule.attempt, schedule.restsUntil)
         switch request.attempt.purpose {
         case .batch(let id):
-            let settled = schedule.attemptFinished(request.attempt, request.verdict, jitter: jitter, at: now)
+            let settled = schedule.attemptFinished(
+                request.attempt, request.verdict, .init(blame: request.verdict.usualBlame), jitter: jitter, at: now)
             if (settled != nil) != isCurrent { breach("\(id) was heard: \(settled != nil), current: \(isCurrent)") }
             for settled in settled ?? [] where settled.batch != id {
                 // Only what was refused alone before may go by what the server says of another.
                 if settled.how != .refused, settled.how != .split { breach("\(settled) by an answer to \(id)") }
             }
             settlements += settled ?? []
-            // A 500 may be held against the batch, as a refusal is.
-            if isCurrent, case .retry(let cause, _) = request.verdict, cause != .status(500), schedule.route == route {
+            if isCurrent, case .retry = request.verdict, schedule.route == route {
                 backsOffUntil = now + .seconds(1)
             } else if isCurrent {
                 backsOffUntil = now

@@ -29,11 +29,17 @@ struct ModelDelivery {
     private(set) var received: [Int] = []
     private var has: Set<Int> = []
     var quarantine: [Int] = []
-    /// Rows that the server refused when they came alone.
-    var refusedAlone: Set<Int> = []
+    /// How often the server failed over a row that came alone, or refused it.
+    var refusedAlone: [Int: Int] = [:]
     /// Rows that left the queue without being stored or quarantined.
     var lost: [Int] = []
     var requests = 0
+    /// The answer to compressed bodies; nil = as to others.
+    var refusesCompressed: Verdict?
+    /// The requests, and whether their bodies were compressed.
+    private(set) var sent: [(rows: [Int], wasCompressed: Bool, at: EventTime)] = []
+    /// Commits that a form request made.
+    private(set) var commits = 0
 
     init(
         size: Int, seed: UInt64, delivery: EndpointSettings.Delivery = .all,
@@ -89,6 +95,7 @@ struct ModelDelivery {
 
     private mutating func commit(_ limit: Int, dissolving: Bool, crashes: Bool) {
         if crashes { return crash() }
+        commits += 1
         for settled in pending { settle(settled) }
         pending = []
         if dissolving {
@@ -117,8 +124,12 @@ struct ModelDelivery {
         schedule.sends(id, at: now)
         let rows = disk.batches.first { $0.id == id }?.rows ?? []
         requests += 1
+        let wasCompressed = rows.count > 4 && schedule.compresses(id, at: now)
+        sent.append((rows, wasCompressed, now))
         var verdict: Verdict
-        switch answer(rows, &generator) {
+        switch wasCompressed
+            ? refusesCompressed.map({ .verdict($0) }) ?? answer(rows, &generator) : answer(rows, &generator)
+        {
         case .verdict(let answered): verdict = answered
         case .storedThenLost:
             store(rows)
@@ -128,15 +139,13 @@ struct ModelDelivery {
         case .accepted: store(rows)
         case .partlyAccepted(let items):
             store(rows.filter { items.refused[Int64($0)] == nil && !items.again.contains(Int64($0)) })
-            refusedAlone.formUnion(items.refused.keys.map { Int($0) })
-        case .split, .tooLarge: if rows.count == 1 { refusedAlone.insert(rows[0]) }
-        case .retry(.notConfirmed, _), .retry(.transport(.closedWithoutReply), _), .retry(.status(500), _):
-            if rows.count == 1 { refusedAlone.insert(rows[0]) }
-        default: break
+            for seq in items.refused.keys { refusedAlone[Int(seq), default: 0] += 1 }
+        default: if rows.count == 1, verdict.usualBlame != .noRow { refusedAlone[rows[0], default: 0] += 1 }
         }
         now = now + .milliseconds(50)
         if crashes { return crash() }
-        pending += schedule.attemptFinished(verdict, jitter: jitter, at: now)
+        pending += schedule.attemptFinished(
+            verdict, .init(wasCompressed: wasCompressed, blame: verdict.usualBlame), jitter: jitter, at: now)
     }
 
     private mutating func store(_ rows: [Int]) {
@@ -151,6 +160,21 @@ struct ModelDelivery {
         }
         for settled in pending { settle(settled) }
         pending = []
+    }
+
+    /// Lets it run for a time in which a row comes each `pause`.
+    mutating func run(for time: Duration, aRowEach pause: Duration) {
+        let end = now + time
+        var nextRow = now + pause
+        while now < end {
+            if case .wait(let until) = schedule.next(at: now), until.map({ $0 > nextRow }) ?? true {
+                now = max(now, nextRow)
+                nextRow = nextRow + pause
+                record(1)
+            } else {
+                step()
+            }
+        }
     }
 
     /// Pairs in which a later row came first.

@@ -39,13 +39,12 @@ import Testing
     /// delivery.md 9 and 10: until the configuration is read again.
     @Test func whatWasLearntOfTheServerCountsUntilAReload() {
         var schedule = DeliverySchedule(settings: settings(100), inFlight: [.init(id: "a", rows: 100)], at: at(0))
-        schedule.compressionUsed(true)
-        schedule.tries("a", .encodingRefused(), at: at(1))
-        #expect(!schedule.gzip)
+        schedule.tries("a", .encodingRefused(), .init(wasCompressed: true), at: at(1))
+        #expect(!schedule.compresses("a", at: at(1)))
         schedule.tries("a", .tooLarge(status: 413, after: nil), at: at(2))
         #expect(schedule.limit == 50)
         schedule.reloaded(settings(100), at: at(3))
-        #expect(schedule.gzip && schedule.limit == 100)
+        #expect(schedule.compresses("a", at: at(3)) && schedule.limit == 100)
     }
 
     /// What the server asked for stays.
