@@ -21,11 +21,9 @@ public final class Outbox {
     private(set) var ledger = Ledger()
     private(set) var processRun: ProcessRun
     /// nil while the file is closed for readers, and while the disk refuses.
-    private(set) var database: Database? {
-        didSet { if let oldValue, database == nil { committed.logEnd = oldValue.connection.logEnd } }
-    }
+    private(set) var database: Database?
     /// To the file, which has to hold it when it is opened again.
-    private var committed = Committed()
+    private let committed = Committed()
     var salvaging = Salvaging()
     private var endpoints: [EndpointSettings]
     /// The queue while the disk refuses; nil while it does not.

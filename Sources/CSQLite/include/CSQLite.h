@@ -82,6 +82,12 @@ static inline int64_t waypost_sqlite_log_size(sqlite3 *db) {
     return file && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : 0;
 }
 
+/// Whether SQLite fills the last sector of a commit with copies of its last frame.
+static inline int waypost_sqlite_pads_log(sqlite3 *db) {
+    sqlite3_file *file = waypost_sqlite_file(db);
+    return file && !(file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE);
+}
+
 static inline int waypost_sqlite_read_log(sqlite3 *db, void *bytes, int count, int64_t offset) {
     sqlite3_file *file = waypost_sqlite_log_file(db);
     return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;

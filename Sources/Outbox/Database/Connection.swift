@@ -8,8 +8,8 @@ final class Connection {
     let medium: any QueueMedium
     let handle: OpaquePointer
     private let log = LogCount()
-    /// How far the log reaches as of the last commit; nil: the database has everything, or that is not known.
-    private(set) var logEnd: LogEnd?
+    /// What was committed through this connection, and those before it to the same file.
+    private var mark = Committed()
 
     enum Access {
         case readWrite, readOnly
@@ -186,7 +186,7 @@ final class Connection {
     func checkpoint(_ mode: Int32) throws(OutboxError) -> Bool {
         let failed = failedReads
         let code = waypost_sqlite_checkpoint(handle, mode, log.address)
-        if log.address.pointee.frames == 0 { logEnd = nil }
+        if log.address.pointee.frames == 0 { mark.logEnd = nil }
         guard code == SQLITE_OK || code & 0xFF == SQLITE_BUSY else {
             throw error(code, sql: "checkpoint", since: failed)
         }
@@ -197,29 +197,33 @@ final class Connection {
     func committed() {
         let frames = Int(log.address.pointee.frames)
         if frames == 0 {
-            logEnd = nil
-        } else if let known = logEnd, known.frames < frames {
-            logEnd?.frames = frames
+            mark.logEnd = nil
+        } else if let known = mark.logEnd, known.frames < frames {
+            mark.logEnd?.frames = frames
         } else {
-            logEnd = LogEnd(of: self, frames: frames)
+            mark.logEnd = LogEnd(of: self, frames: frames)
         }
     }
 
-    /// Has to be called before anything is written.
+    /// Has to be called before anything is written. From now on it is kept up to date.
     ///
     /// - Throws: `.corrupt` where something is missing that this process has committed.
     func mustHave(_ committed: Committed) throws(OutboxError) {
+        try check(committed)
+        mark = committed
+    }
+
+    private func check(_ committed: Committed) throws(OutboxError) {
         // A file that is gone is none that ends early.
-        guard committed != Committed(), medium.size(path) > 0 else { return }
+        guard medium.size(path) > 0 else { return committed.forget() }
+        guard committed.lastSeq > 0 || committed.logEnd != nil else { return }
         let version = Int(try integer("PRAGMA user_version"))
         let earlier = OutboxError(.corrupt, path: path, message: "it ends before the last commit")
         if let end = committed.logEnd {
             switch try end.isThere(in: self) {
-            case true?:
-                logEnd = end
-                log.address.pointee.frames = Int32(clamping: end.frames)
+            case true?: log.address.pointee.frames = Int32(clamping: end.frames)
             case false?: throw earlier
-            case nil: break
+            case nil: committed.logEnd = nil
             }
         }
         guard committed.lastSeq > 0, version <= Schema.migrations.count else { return }
@@ -271,11 +275,14 @@ final class Connection {
 }
 
 /// What a process has committed to a file, as far as it knows.
-struct Committed: Equatable {
+final class Committed {
     /// The last number of a row.
     var lastSeq: Int64 = 0
-    /// nil: not known, or not in the log alone.
+    /// How far the log reaches; nil: the database has everything, or that is not known.
     var logEnd: LogEnd?
+
+    /// It is another file from now on.
+    func forget() { (lastSeq, logEnd) = (0, nil) }
 }
 
 /// Has to be where it is as long as the connection is open.

@@ -49,7 +49,8 @@ struct QueueOpening {
             }
         }
         let copy = try files.setAside()
-        let database = try Database(path: settings.path, access: access, medium: medium)
+        committed.forget()
+        let database = try Database(path: settings.path, access: access, committed: committed, medium: medium)
         let next = try goOn(from: copy, in: database)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         return OpenedQueue(
