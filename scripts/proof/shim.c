@@ -27,8 +27,8 @@ static struct control {
     volatile int32_t disk;
     volatile int32_t per_mille;
     volatile int64_t refused;
-    /* The last of so many reads fails, once; 0 = none. */
-    volatile int64_t reads_left;
+    /* The last of so many reads, writes or flushes fails, once; 0 = none. */
+    volatile int64_t reads_left, writes_left, flushes_left;
 } none, *control = &none;
 static const char *disk = "";
 static int journal = -1;
@@ -123,8 +123,16 @@ static int struck(int fd) {
     return 1;
 }
 
+/* Counts a call of a kind of which one is to fail. */
+static int is_last(volatile int64_t *left, int fd) {
+    if (*left <= 0 || !is_queue(fd) || --*left > 0) return 0;
+    control->refused++;
+    return 1;
+}
+
 /* 0, or the error with which a write fails. */
 static int write_error(int fd) {
+    if (is_last(&control->writes_left, fd)) return EIO;
     switch (control->disk) {
     case full: return struck(fd) ? ENOSPC : 0;
     case eio_writes: case eio_all: return struck(fd) ? EIO : 0;
@@ -141,11 +149,12 @@ static int write_error(int fd) {
 
 /* 0, or the error with which a read fails. */
 static int read_error(int fd) {
-    if (control->reads_left > 0 && is_queue(fd) && --control->reads_left == 0) return control->refused++, EIO;
+    if (is_last(&control->reads_left, fd)) return EIO;
     return (control->disk == eio_reads || control->disk == eio_all) && struck(fd) ? EIO : 0;
 }
 
 static int flush_error(int fd) {
+    if (is_last(&control->flushes_left, fd)) return EIO;
     return (control->disk == eio_flushes || control->disk == eio_all) && struck(fd) ? EIO : 0;
 }
 
