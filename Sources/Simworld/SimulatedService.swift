@@ -185,7 +185,7 @@ final class SimulatedService: ChannelCarrier {
 
     private func tell(_ event: WebSocketConnection.Event) {
         if case .ended = event { isOpen = false }
-        report(event, host.time)
+        report(event, host.bootTime)
     }
 
     /// While the connection is the same.
