@@ -354,11 +354,15 @@ public final class Outbox {
             for answer in answered { before[index].keepUnaccepted(after: answer, outbox: name) }
         }
         let queue = try open(
-            lastSeq: given.lastSeq, plan: salvaging.plan, before: before, expected: given.mostUnsent, damage: damage)
+            lastSeq: given.lastSeq, plan: salvaging.plan, before: given.endpoints, expected: given.mostUnsent,
+            damage: damage)
         // Also by a try that failed after it.
         let copies = queue.plan.copies.subtracting(salvaging.plan.copies)
-        if !copies.isEmpty { dissolved += given.batchIDs(outbox: name) }
-        salvaging.note(before, before: copies)
+        if !copies.isEmpty {
+            let kept = Set(queue.opened.ledger.batchIDs(outbox: name))
+            dissolved += given.batchIDs(outbox: name).filter { !kept.contains($0) }
+        }
+        salvaging.note(queue.plan.withoutKept(before), before: copies)
         salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
         committed.lastSeq = ledger.lastSeq
@@ -389,7 +393,8 @@ public final class Outbox {
     ) throws(OutboxError) -> OpenedQueue {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
-            lastSeq: lastSeq, plan: plan, before: before, committed: committed, expected: expected, damage: damage,
+            lastSeq: lastSeq, plan: plan, before: before, committed: committed, known: known, expected: expected,
+            damage: damage,
             cache: cache,
             access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
         failedOpenings += 1
@@ -527,7 +532,7 @@ extension Outbox {
                 memory.copies = queue.plan.copies
             }
             if memory.plan != nil || queue.setAside != nil { memory.plan = queue.plan }
-            if !memory.isBlind { salvaging.note(ledger.endpoints, before: memory.copies) }
+            if !memory.isBlind { salvaging.note(queue.plan.withoutKept(ledger.endpoints), before: memory.copies) }
         }
         let transaction = Transaction(
             database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, processRun: processRun,

@@ -674,7 +674,8 @@ import Testing
         #expect(next.rows.count == 40)
         try spoilHeader(outbox)
         let reply = try outbox.commit(Commit(parts: .init(tracker: [1])))
-        #expect(reply.refusal == nil && reply.dissolved == [next.id])
+        #expect(reply.refusal == nil && reply.dissolved == [])
+        #expect(outbox.inFlight() == [next])
         try bringAllBack(outbox)
         #expect(try numbers(outbox) == Array(60..<100))
         #expect(outbox.current.depths[0].finishedUnsent == [:])
@@ -688,9 +689,32 @@ import Testing
         try spoilHeader(outbox)
         let again = Set(batch.rows[..<10].map(\.seq))
         let reply = try outbox.acknowledge(batch, .partly(refused: [:], again: again))
-        #expect(Set(reply.dissolved) == [batch.id, other.id])
+        #expect(reply.dissolved == [] && outbox.inFlight().contains(other))
         try bringAllBack(outbox)
-        #expect(outbox.current.depths.map(\.waiting) == [50, 100])
+        #expect(outbox.current.depths.map(\.waiting) == [40, 70])
+        #expect(outbox.current.depths.map(\.inFlight) == [10, 30])
+    }
+
+    /// The server may have stored it: it goes out again with the same rows under the same id.
+    @Test(arguments: [false, true]) func aBatchKeepsItsIDWhenTheFileIsSetAside(restarts: Bool) throws {
+        var outbox = try Outbox.open(scratch, rows: 600)
+        let batch = try #require(try outbox.form(30))
+        try spoilHeader(outbox)
+        if restarts {
+            outbox.close()
+            outbox = try Outbox.open(scratch, random: [UInt8](repeating: 3, count: 16))
+        }
+        let reply = try outbox.commit(Commit(parts: .init(tracker: [1])))
+        #expect(reply.recovery.corruptRecovered == 1 && reply.dissolved == [] && outbox.inFlight() == [batch])
+        if restarts {
+            // What was kept is known from the plan alone.
+            outbox.close()
+            outbox = try Outbox.open(scratch, random: [UInt8](repeating: 4, count: 16))
+        }
+        try bringAllBack(outbox)
+        #expect(try numbers(outbox) == Array(0..<600))
+        #expect(try outbox.acknowledge(batch).depths[0].waiting == 570)
+        #expect(try numbers(outbox) == Array(30..<600))
     }
 
     /// Rows are sent ahead of the cursor while others cannot be read: then they are in a batch as well.
@@ -706,7 +730,7 @@ import Testing
         outbox.close()
         let next = try Outbox.open(scratch)
         try bringAllBack(next)
-        #expect(next.current.depths[0].waiting == 8)
+        #expect(next.current.depths[0].waiting == 3 && next.current.depths[0].inFlight == 5)
         let endpoint = try #require(outbox.ledger.endpoints.first)
         #expect((1...12).filter(endpoint.hasHad) == [9, 10])
     }
@@ -723,8 +747,8 @@ import Testing
         try outbox.acknowledge(halves[1], .partly(refused: Dictionary(uniqueKeysWithValues: refused), again: []))
         try spoilHeader(outbox)
         try bringAllBack(outbox)
-        #expect(outbox.current.recovery.salvaged == 90)
-        #expect(outbox.current.depths.map(\.waiting) == [90, 0])
+        #expect(outbox.current.recovery.salvaged == 80)
+        #expect(outbox.current.depths.map(\.waiting) == [80, 0] && outbox.inFlight() == [halves[0]])
     }
 
     /// An endpoint sends rows ahead of its cursor, and others are on their way.
@@ -735,7 +759,7 @@ import Testing
         before.close()
         try scratch.execute("INSERT INTO ahead VALUES (1, 31, 50)")
         let next = try spoiledAndRecovered(settings)
-        #expect(next.current.depths.map(\.waiting) == [80, 100])
+        #expect(next.current.depths.map(\.waiting) == [70, 100] && next.current.depths[0].inFlight == 10)
     }
 
     /// What was brought back once is noted row by row.

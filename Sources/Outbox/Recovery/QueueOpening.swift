@@ -25,6 +25,8 @@ struct QueueOpening {
     var before: [Ledger.Endpoint] = []
     /// What the file has to hold: this process has committed it.
     var committed = Committed()
+    /// Batches in flight as far as the caller has their rows, by id.
+    var known: [String: Batch] = [:]
     /// Rows in the file that one of them still needs; nil = as the file has it.
     var expected: Int?
     /// What is known to be wrong with the file; nil = nothing.
@@ -65,8 +67,11 @@ struct QueueOpening {
         if lastSeq > 0 { part.through = lastSeq }
         plan.parts.append(part)
         plan.counts[copy] = .init(expected: expected.map(Int64.init) ?? damaged.expected)
+        let mark = max(lastSeq, damaged.lastSeq)
+        // At a start ids go on only where it is certain that no number is given twice.
+        let uuid = before.isEmpty ? damaged.uuid : newUUID
+        var rows: [Int64: QueuedLocation] = [:]
         try database.transaction { () throws(OutboxError) in
-            let mark = max(lastSeq, damaged.lastSeq)
             try database.store(.mark, mark)
             let waited = before.isEmpty ? damaged.endpoints : before.filter { $0.unsent > 0 || $0.wanted != nil }
             for (number, settings) in endpoints.enumerated() {
@@ -74,12 +79,41 @@ struct QueueOpening {
                     $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare
                 }
                 guard let earlier else { continue }
-                try database.write(earlier.begun(as: Int64(number + 1), after: mark))
+                let endpoint = earlier.begun(as: Int64(number + 1), after: mark)
+                try database.write(endpoint)
+                guard let uuid, !endpoint.isSpare else { continue }
+                for batch in earlier.batches where batch.origin == .queue && batch.through <= mark {
+                    guard let found = try damaged.rows(of: batch, earlier, known, outbox: uuid) else { continue }
+                    try database.write(batch, endpoint: endpoint.id)
+                    for row in found where row.seq <= mark { rows[row.seq] = row }
+                    plan.kept.insert(.init(copy: copy, endpoint: earlier.id, first: batch.first))
+                }
+            }
+            if let uuid, !rows.isEmpty {
+                try store(rows.values.sorted { $0.seq < $1.seq }, in: database)
+                try database.store(.uuid, uuid)
+                plan.counts[copy]?.returned = Int64(rows.count)
             }
             try database.store(.salvage, plan.bytes)
             try database.store(damaged.parts)
         }
         return plan
+    }
+
+    /// Stores rows under the numbers that they have.
+    private func store(_ rows: [QueuedLocation], in database: Database) throws(OutboxError) {
+        let appending = RowAppending(
+            queue: Transaction(
+                database: database, ledger: Ledger(), outbox: newUUID, processRun: ProcessRun(bootID: nil, random: []),
+                settings: settings))
+        var stored: [StoredRow] = []
+        for row in rows {
+            let boot = try appending.number(ofBoot: row.bootID)
+            stored.append(
+                try appending.storedRow(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot))
+        }
+        try database.rows.append(stored)
+        try database.store(.rows, Int64(stored.count))
     }
 
     /// Also of an earlier copy, where it is not known what came back from it: that may come twice, but is not lost.
@@ -156,11 +190,16 @@ private struct DamagedQueue {
     var parts = PartStates()
     /// Rows that one of the endpoints still needed, at most; nil: that cannot be read.
     var expected: Int64?
-    /// For whom rows waited, or may come back.
+    /// For whom rows waited, or may come back, with their batches.
     var endpoints: [Ledger.Endpoint] = []
+    /// nil: numbers may have been given that cannot be read.
+    var uuid: [UInt8]?
+    private var database: Database?
+    private let isPatient: Bool
 
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init(path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
+        self.isPatient = isPatient
         func read<Value>(_ work: () throws(OutboxError) -> Value?) throws(OutboxError) -> Value? {
             try unlessDamaged(isPatient, work) ?? nil
         }
@@ -168,6 +207,7 @@ private struct DamagedQueue {
             try Database(
                 damaged: Connection(damaged: path, isPatient: isPatient, medium: medium), isPatient: isPatient)
         }
+        database = opened
         guard let database = opened else { return }
         let connection = database.connection
         for sql in [
@@ -186,9 +226,14 @@ private struct DamagedQueue {
             beacons: try blob(.beacons))
         plan = try read { () throws(OutboxError) in SalvagePlan(bytes: try database.blob(.salvage) ?? []) }
         let isRecovering = plan?.parts.isEmpty == false
-        let mark = try read { () throws(OutboxError) in try database.mark() } ?? lastSeq
+        let readMark = try read { () throws(OutboxError) in try database.mark() }
+        let mark = readMark ?? lastSeq
+        // Numbers leap farther at a start than rows may have come since the mark.
+        if readMark != nil, let found = try blob(.uuid), found.count == 16 { uuid = found }
         let known = try read { () throws(OutboxError) in try database.knownEndpoints() } ?? []
-        for endpoint in known {
+        for var endpoint in known {
+            let batches = try read { () throws(OutboxError) in try database.batchRows(of: endpoint.id) } ?? []
+            endpoint.batches = batches.compactMap { $0 }
             let isSending = try read { () throws(OutboxError) in
                 try connection.integer("SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1")
             }
@@ -200,6 +245,38 @@ private struct DamagedQueue {
             let unsent = Int64(endpoint.waiting) + inFlight + max(0, lastSeq - max(mark, endpoint.formed))
             expected = max(expected ?? 0, unsent)
         }
+    }
+}
+
+extension DamagedQueue {
+    /// The rows of a batch, with the one that it carries as the newest; nil: not all of them are known.
+    ///
+    /// - Parameters:
+    ///   - known: batches whose rows the process has, by id.
+    ///   - uuid: of the queue.
+    fileprivate func rows(
+        of batch: BatchRow, _ endpoint: Ledger.Endpoint, _ known: [String: Batch], outbox uuid: [UInt8]
+    ) throws(OutboxError) -> [QueuedLocation]? {
+        if let known = known[batch.id(outbox: String(hexOf: uuid.prefix(4)), endpoint: endpoint.settings.name)],
+            known.rows.count == batch.rows, known.newest?.seq == batch.newestSeq
+        {
+            return known.rows + [known.newest].compactMap { $0 }
+        }
+        guard let database else { return nil }
+        let found = try unlessDamaged(isPatient) { () throws(OutboxError) -> [QueuedLocation]? in
+            let names = try database.names()
+            var rows = try database.rows(of: batch, endpoint: endpoint.id, names: names)
+            guard rows.count == batch.rows, rows.first?.seq == batch.first, rows.last?.seq == batch.last else {
+                return nil
+            }
+            if let newest = batch.newestSeq {
+                let row = try database.rows(from: newest, through: newest, feed: .engine, limit: 1, names: names).first
+                guard let row else { return nil }
+                rows.append(row)
+            }
+            return rows
+        }
+        return found ?? nil
     }
 }
 

@@ -33,10 +33,13 @@ final class Salvage {
     /// nil when nothing at all can be read.
     ///
     /// - Parameters:
-    ///   - before: the endpoints when the file was set aside; nil = as the copy has them.
+    ///   - before: the endpoints when the file was set aside, without the batches that the new queue has; nil = as the copy has
+    ///     them.
+    ///   - kept: those batches.
     ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init?(
-        path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, isPatient: Bool = false,
+        path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, kept: Set<SalvagePlan.Kept> = [],
+        isPatient: Bool = false,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         readable = ReadableRows(from: part.next, through: part.through, isPatient: isPatient)
@@ -58,25 +61,37 @@ final class Salvage {
         self.before =
             if let before { before } else {
                 try unlessDamaged(isPatient) { () throws(OutboxError) in
-                    try Self.endpoints(of: database, isPatient: isPatient)
+                    try Self.endpoints(
+                        of: database, but: kept.filter { $0.copy == part.copy }, isPatient: isPatient)
                 } ?? nil
             }
     }
 
     /// Rows of a batch may not have been accepted: the cursor is before the first batch, and none of their rows is ahead.
-    private static func endpoints(of database: Database, isPatient: Bool) throws(OutboxError) -> [Ledger.Endpoint]? {
+    private static func endpoints(
+        of database: Database, but kept: Set<SalvagePlan.Kept>, isPatient: Bool
+    ) throws(OutboxError) -> [Ledger.Endpoint]? {
         var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
         for index in endpoints.indices {
             let id = endpoints[index].id
+            let keptFirsts = Set(kept.filter { $0.endpoint == id }.map(\.first))
+            let firsts = keptFirsts.map { "\($0)" }.joined(separator: ", ")
             func bound(_ function: String) throws(OutboxError) -> Int64? {
                 try database.connection.optionalInteger(
-                    "SELECT \(function) FROM batch WHERE endpoint = \(id) AND origin = 0")
+                    "SELECT \(function) FROM batch WHERE endpoint = \(id) AND origin = 0 AND first NOT IN (\(firsts))")
             }
             endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
+            // The cursor is written later than the batches that it has passed.
+            let batches = keptFirsts.isEmpty ? [] : try database.batchRows(of: id).compactMap { $0 }
+            let mine = batches.filter { $0.origin == .queue && keptFirsts.contains($0.first) }
+            endpoints[index].formed = mine.reduce(endpoints[index].formed) { max($0, $1.through) }
             if let first = try bound("min(first)"), let last = try bound("max(last)") {
                 guard first > 0 else { return nil }
                 endpoints[index].formed = min(endpoints[index].formed, first - 1)
                 endpoints[index].ahead = endpoints[index].ahead.without(first...max(first, last))
+            }
+            for batch in mine {
+                endpoints[index].ahead.formUnion(batch.picked?.map { $0...$0 } ?? [batch.first...batch.last])
             }
             guard endpoints[index].formed <= Ledger.seqMax else { return nil }
         }

@@ -32,12 +32,24 @@ struct SalvagePlan: Equatable {
         func missing(atMost most: Int64) -> Int64 { min(most, expected.map { max(0, $0 - returned) } ?? most) }
     }
 
+    /// A batch that the new queue has with its rows, under their numbers: for its endpoint they do not come back once more.
+    struct Kept: Hashable {
+        var copy: Int64
+        /// Its id in the copy.
+        var endpoint: Int64
+        /// The first row of the batch.
+        var first: Int64
+    }
+
     /// The parts that are read for the first time, in order, and those that are read again.
     var parts: [Part] = []
     /// By the number of a copy that has parts.
     var counts: [Int64: Count] = [:]
     /// Copies that may be deleted: all rows came back or were given up, and nobody else needs them.
     var finished: Set<Int64> = []
+
+    /// Batches in flight when a copy was set aside.
+    var kept: Set<Kept> = []
 
     /// Of a gap record in the place of rows that are given up.
     static let lostReason = "lost"
@@ -60,7 +72,19 @@ struct SalvagePlan: Equatable {
         plan.parts += later.parts.filter { !copies.contains($0.copy) }
         plan.counts.merge(later.counts) { known, _ in known }
         plan.finished.formUnion(later.finished.subtracting(copies))
+        plan.kept.formUnion(later.kept.filter { !copies.contains($0.copy) })
         return plan
+    }
+
+    /// Endpoints as they were when a copy was set aside, without batches that the new queue has.
+    func withoutKept(_ endpoints: [Ledger.Endpoint]) -> [Ledger.Endpoint] {
+        endpoints.map { endpoint in
+            var endpoint = endpoint
+            endpoint.batches.removeAll { batch in
+                batch.origin == .queue && kept.contains { $0.endpoint == endpoint.id && $0.first == batch.first }
+            }
+            return endpoint
+        }
     }
 
     /// Gives parts up, of one copy.
@@ -86,6 +110,7 @@ struct SalvagePlan: Equatable {
         for copy in copies.sorted() {
             if let count = counts[copy] { lines.append("n\(copy) \(count.expected ?? -1) \(count.returned)") }
         }
+        lines += kept.filter { copies.contains($0.copy) }.map { "k\($0.copy) \($0.endpoint) \($0.first)" }.sorted()
         lines += finished.sorted().map { "f\($0)" }
         return Array(lines.joined(separator: "\n").utf8)
     }
@@ -110,6 +135,8 @@ struct SalvagePlan: Equatable {
                 parts.append(part)
             case (UInt8(ascii: "n"), 3):
                 counts[copy] = Count(expected: numbers[1] < 0 ? nil : numbers[1], returned: max(0, numbers[2]))
+            case (UInt8(ascii: "k"), 3):
+                kept.insert(Kept(copy: copy, endpoint: numbers[1], first: numbers[2]))
             case (UInt8(ascii: "f"), 1): finished.insert(copy)
             default: continue
             }

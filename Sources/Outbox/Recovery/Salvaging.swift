@@ -124,7 +124,8 @@ struct Salvaging {
         do throws(OutboxError) {
             if reader == nil {
                 reader = try Salvage(
-                    path: files.copy(part.copy), part: part, before: before[part.copy], isPatient: isPatient,
+                    path: files.copy(part.copy), part: part, before: before[part.copy], kept: plan.kept,
+                    isPatient: isPatient,
                     medium: files.medium)
             }
             let rows = try reader?.rows(Self.rowsMax, for: endpoints) ?? []
@@ -281,7 +282,7 @@ struct Salvaging {
         let parts = plan.parts.filter { $0.copy == copy }
         if let part = parts.first, !endpoints.isEmpty {
             let reader = try? Salvage(
-                path: files.copy(copy), part: part, before: before[copy], medium: files.medium)
+                path: files.copy(copy), part: part, before: before[copy], kept: plan.kept, medium: files.medium)
             step.gaps = parts.compactMap { reader?.gap(of: $0.next...max($0.next, $0.through), for: endpoints) }
         }
         step.lost = step.next.giveUp(parts, atMost: Self.rows(in: copy, of: files))
