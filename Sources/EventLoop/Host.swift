@@ -72,7 +72,9 @@ public final class LinuxHost: Host {
     public func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] { try HostIdentity.randomBytes(count) }
     public func egressRoute(to peer: String?) -> EgressRoute? { EgressRoute(to: peer) }
     /// In the order in which they were made.
-    public func arrange(_ due: inout [EventLoop.Alarm]) {}
+    public func arrange(_ due: inout [EventLoop.Alarm]) {
+        due.sort { ($0.deadline ?? .max) < ($1.deadline ?? .max) }
+    }
 
     public func watch(_ descriptor: Int32, readable: Bool, writable: Bool, isKnown: Bool) throws(SystemError) {
         let interest = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)

@@ -221,7 +221,8 @@ final class ConfigurationInForce {
 
     private func say(_ outcome: ReloadOutcome, _ warnings: [String], at now: EventTime) {
         var withheld = 0
-        if let said, said == (outcome, warnings) {
+        let isNews = if case .done(let live, _) = outcome { !live.isEmpty } else { false }
+        if !isNews, let said, said == (outcome, warnings) {
             guard case .write(let count) = repeatedLines.spend(at: now) else { return }
             withheld = count
         }

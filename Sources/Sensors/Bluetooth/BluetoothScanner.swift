@@ -153,8 +153,12 @@ public final class BluetoothScanner {
 
     private func ownerChanged(isThere: Bool) {
         forgetAdapter()
-        // The bus says when it is back. One that comes and goes is listed when the pause ends.
-        if !isThere { failed("bluetoothd is not running") } else if retry.newsCame(at: now) { list() }
+        if isThere {
+            if retry.serviceCame(at: now) { list() }
+        } else {
+            retry.serviceEnded()
+            enter(.waiting("bluetoothd is not running"))
+        }
     }
 
     // MARK: Scanning

@@ -42,6 +42,17 @@ struct ScanRetry {
         return true
     }
 
+    /// bluetoothd has gone. The bus says when it is back.
+    mutating func serviceEnded() { (scanningSince, dueAt) = (nil, nil) }
+
+    /// bluetoothd is there.
+    ///
+    /// - Returns: whether an attempt may be made now; one that comes and goes all the time has to wait.
+    mutating func serviceCame(at now: EventTime) -> Bool {
+        dueAt = news.take(at: now).map { now + $0 }
+        return dueAt == nil
+    }
+
     /// - Returns: whether a pause has ended, which it then has.
     mutating func takeDue(at now: EventTime) -> Bool {
         guard let dueAt, dueAt <= now else { return false }

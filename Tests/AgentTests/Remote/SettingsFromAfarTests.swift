@@ -187,7 +187,8 @@ import Uplink
         func reload(_ count: Int) throws {
             for _ in 0..<count {
                 try bench.pass(.seconds(10))
-                _ = try? bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+                _ = try? bench.agent.configuration.reloadCommand(
+                    ControlTicket(id: nil, peer: 0), at: bench.agent.loop.now)
             }
         }
         try reload(65)

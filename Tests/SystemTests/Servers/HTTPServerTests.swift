@@ -74,7 +74,8 @@ import Testing
         try bench.runToEnd()
         expectAll(server, of: bench)
         #expect(server.exchanges.map(\.status).prefix(2) == [415, 200])
-        #expect(server.exchanges.count { $0.status == 415 } == 1)
+        // A second time before compression is turned off: one refusal may have had another cause.
+        #expect(server.exchanges.count { $0.status == 415 } == 2)
     }
 
     @Test func oneThatMovedIsNotFollowed() throws {
