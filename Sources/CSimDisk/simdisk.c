@@ -20,8 +20,12 @@ typedef struct {
     void *exclusive[SQLITE_SHM_NLOCK];
 } shm;
 
-typedef struct {
+struct simdisk_file {
     int references;
+    /// Of all files, and how often a program has changed this one.
+    uint64_t number, version;
+    /// The process that has locked it as a whole; 0 = none.
+    uint64_t locked_by;
     uint8_t *written, *durable, *dirty;
     /// Bytes, bytes on the medium, and bytes that the three arrays have room for.
     int64_t size, durable_size, room;
@@ -31,7 +35,8 @@ typedef struct {
     void *reserved, *pending, *exclusive;
     /// Of those who have it open; NULL = none.
     shm *shm;
-} node;
+};
+typedef struct simdisk_file node;
 
 typedef struct {
     char *name;
@@ -109,8 +114,10 @@ static void release(node *node) {
 }
 
 static node *make_node(void) {
+    static uint64_t made_so_far;
     node *made = calloc(1, sizeof(node));
     made->references = 1;
+    made->number = ++made_so_far;
     return made;
 }
 
@@ -134,6 +141,7 @@ static int64_t sectors(const node *node) {
 
 static void resize(node *node, int64_t size) {
     make_room(node, size);
+    node->version++;
     if (size < node->size) {
         // What is cut off reads as zeros should the file grow again.
         memset(node->written + size, 0, node->size - size);
@@ -313,6 +321,7 @@ static int file_read(sqlite3_file *base, void *buffer, int count, sqlite3_int64 
 static void write_bytes(node *node, const void *bytes, int64_t count, int64_t offset) {
     if (count <= 0) return;
     if (offset + count > node->size) resize(node, offset + count);
+    node->version++;
     memcpy(node->written + offset, bytes, count);
     for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) node->dirty[s] = 1;
 }
@@ -437,6 +446,7 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
     case SQLITE_FCNTL_POWERSAFE_OVERWRITE:
         *(int *)argument = settings[simdisk_powersafe_overwrite] != 0;
         return SQLITE_OK;
+    case SQLITE_FCNTL_HAS_MOVED: *(int *)argument = look_up(file->name) != file->node; return SQLITE_OK;
     case SQLITE_FCNTL_SIZE_HINT: return give_room(file, *(sqlite3_int64 *)argument);
     default: return SQLITE_NOTFOUND;
     }
@@ -676,16 +686,20 @@ void simdisk_set(int setting, int64_t value) { settings[setting] = value; }
 int64_t simdisk_get(int setting) { return settings[setting]; }
 int64_t simdisk_counter(int counter) { return counters[counter]; }
 
+static void drop_locks(node *node) {
+    node->shared = 0;
+    node->reserved = node->pending = node->exclusive = NULL;
+    node->shm = NULL;
+}
+
 void simdisk_kill(void) {
     life++;
     stopped = false;
     settings[simdisk_changes_left] = 0;
-    for (int i = 0; i < current.count; i++) {
-        node *node = current.entries[i].node;
-        node->shared = 0;
-        node->reserved = node->pending = node->exclusive = NULL;
-        node->shm = NULL;
-    }
+    // Also of files that have no name any more: a power cut may bring them back.
+    for (int i = 0; i < current.count; i++) drop_locks(current.entries[i].node);
+    for (int i = 0; i < durable.count; i++) drop_locks(durable.entries[i].node);
+    for (int i = 0; i < change_count; i++) drop_locks(changes[i].node);
     for (int i = 0; i < flock_count; i++) free(flocks[i]);
     flock_count = 0;
 }
@@ -807,17 +821,78 @@ int64_t simdisk_available(void) {
     return rest > 0 ? rest : 0;
 }
 
+bool simdisk_mark(const char *path, simdisk_identity *identity) {
+    node *found = look_up(path);
+    if (found) *identity = simdisk_identify(found);
+    return found != NULL;
+}
+
+simdisk_file *simdisk_hold(const char *path) {
+    node *found = look_up(path);
+    if (found) found->references++;
+    return found;
+}
+
+simdisk_identity simdisk_identify(const simdisk_file *file) {
+    return (simdisk_identity){file->number, file->version, file->size};
+}
+
+bool simdisk_lock_file(simdisk_file *file) {
+    if (file->locked_by == life) return false;
+    file->locked_by = life;
+    return true;
+}
+
+void simdisk_release(simdisk_file *file, uint64_t of_life, bool is_locked) {
+    if (is_locked && file->locked_by == of_life) file->locked_by = 0;
+    release(file);
+}
+
+int simdisk_copy(const simdisk_file *file, const char *path) {
+    if (stopped) return EIO;
+    if (strikes(simdisk_fail_read)) return EIO;
+    int reason = simdisk_create(path);
+    if (reason != 0) return reason;
+    node *copy = look_up(path);
+    int64_t growth = file->size - copy->size;
+    if (!may_change() || strikes(simdisk_fail_write)) return EIO;
+    if (growth > 0 && settings[simdisk_capacity] > 0 && used() + growth > settings[simdisk_capacity]) {
+        counters[simdisk_faults]++;
+        return ENOSPC;
+    }
+    resize(copy, 0);
+    write_bytes(copy, file->written, file->size, 0);
+    return may_change() ? sync_node(copy) : EIO;
+}
+
+void simdisk_unlink(const char *path) {
+    node *found = look_up(path);
+    if (found) change_names(path, NULL, found);
+}
+
+void simdisk_overwrite(const char *path, const void *bytes, int64_t count) {
+    node *found = look_up(path);
+    if (!found) return;
+    resize(found, 0);
+    write_bytes(found, bytes, count, 0);
+}
+
 uint64_t simdisk_life(void) { return life; }
 
 bool simdisk_stopped(void) { return stopped; }
 
 int simdisk_flock(const char *path) {
-    for (int i = 0; i < flock_count; i++) {
-        if (strcmp(flocks[i], path) == 0) return EWOULDBLOCK;
-    }
+    if (simdisk_is_flocked(path)) return EWOULDBLOCK;
     flocks = realloc(flocks, (flock_count + 1) * sizeof *flocks);
     flocks[flock_count++] = strdup(path);
     return 0;
+}
+
+bool simdisk_is_flocked(const char *path) {
+    for (int i = 0; i < flock_count; i++) {
+        if (strcmp(flocks[i], path) == 0) return true;
+    }
+    return false;
 }
 
 void simdisk_funlock(const char *path) {

@@ -229,6 +229,8 @@ public struct QueueStatus: ControlMessage {
     @Field("salvaged", "Rows brought back from them") public var salvaged: Int?
     @Field("salvage_inversions", "Of those, rows out of order") public var salvageInversions: Int?
     @Field("lost_rows", "Rows of damaged queues that were given up") public var lostRows: Int?
+    @Field("files_replaced", "Times that another program removed, replaced or overwrote its files")
+    public var filesReplaced: Int?
     @Field("last_seq", "The newest sequence number") public var lastSeq: Int64?
     @Field("clock_untrusted", "1 while the host clock is not synchronised") public var clockUntrusted: Int?
     @Field("disk_error", "What the disk answered last") public var diskError: String?

@@ -200,6 +200,7 @@ public struct CommitReply: Hashable, Sendable {
     /// One for each order of the commit.
     public var orders: [OrderResult]
     public var recovery = Recovery()
+    public var replacement = Replacement()
     /// Why the disk refuses: the commit is in memory alone. nil = it is on the medium.
     public var refusal: OutboxError?
     /// Rows that are in memory alone.
@@ -230,6 +231,16 @@ public struct CommitReply: Hashable, Sendable {
         self.rows = rows
         self.orders = orders
     }
+}
+
+/// What other programs have done to the files of the queue while it was in use, since it was opened.
+public struct Replacement: Hashable, Sendable {
+    /// Times that the files were removed, replaced or overwritten, and written again.
+    public var count = 0
+    /// Of the last time, for people: what happened, and what to do.
+    public var words: String?
+
+    public init() {}
 }
 
 /// Rows removed before they were delivered, by reason.

@@ -20,8 +20,12 @@ public final class Outbox {
 
     private(set) var ledger = Ledger()
     private(set) var processRun: ProcessRun
-    /// nil while the file is closed for readers, and while the disk refuses.
-    private(set) var database: Database?
+    /// nil while the disk refuses.
+    private(set) var database: Database? {
+        didSet { if database == nil { held.isWatched = false } }
+    }
+    /// The files of the queue, whatever their names lead to.
+    private let held: HeldQueue
     /// To the file, which has to hold it when it is opened again.
     private let committed = Committed()
     var salvaging = Salvaging()
@@ -29,7 +33,7 @@ public final class Outbox {
     /// The queue while the disk refuses; nil while it does not.
     private var memory: MemoryQueue?
     private let medium: any QueueMedium
-    private var lock: AnyObject?
+    private var lock: (any QueueLock)?
     /// nil: other programs may read at any time.
     private let readers: ReaderWatch?
     private let worksWithoutDisk: Bool
@@ -72,6 +76,7 @@ public final class Outbox {
         worksWithoutDisk: Bool = false, locksExclusively: Bool = false, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         self.medium = medium
+        held = HeldQueue(QueueFiles(path: settings.path, medium: medium))
         readers = locksExclusively ? ReaderWatch(medium: medium) : nil
         self.settings = settings
         self.endpoints = endpoints
@@ -91,9 +96,8 @@ public final class Outbox {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
             // With what the disk holds, as far as it can be read.
             let start = try MemoryQueue.Start(
-                settings, endpoints: endpoints, newUUID: newUUID, hasNoOtherWriter: lock != nil, medium: medium,
-                processRun: &processRun,
-                error)
+                settings, endpoints: endpoints, newUUID: newUUID, hasNoOtherWriter: lock != nil, held: held,
+                medium: medium, processRun: &processRun, error)
             memory = start.queue
             adopt(start.opened)
             for batch in start.inFlight { known[batch.id] = batch }
@@ -122,6 +126,7 @@ public final class Outbox {
         reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
         reply.recovery = salvaging.report(onDisk: memory == nil, at: medium.now)
+        reply.replacement = held.report
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
         reply.sentUnstored = sentUnstored
@@ -184,12 +189,18 @@ public final class Outbox {
             let reply = try store(commit, in: memory)
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
-        do throws(OutboxError) {
-            return try storeOnDisk(commit)
-        } catch {
+        let reply: CommitReply
+        do throws(OutboxError) { reply = try storeOnDisk(commit) } catch {
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
         }
+        guard held.isDisplaced else { return reply }
+        // The files that have the commit are not in place: its rows count once they are.
+        do throws(OutboxError) { _ = try opened() } catch {
+            guard worksWithoutDisk, !isClosed else { throw error }
+            _ = try beginInMemory(error)
+        }
+        return complete(reply)
     }
 
     /// A file is damaged if the same commit fails in the same way once more, first through the open connection, then on what is
@@ -201,6 +212,9 @@ public final class Outbox {
             do throws(OutboxError) {
                 if let database { return try store(commit, in: database) }
             } catch {
+                first = nil
+                // Another program is to blame, which has changed the files: they are put right.
+                if held.isDisplaced { break }
                 guard error.mayBeDamage, lock != nil else { throw error }
                 first = error
             }
@@ -237,8 +251,11 @@ public final class Outbox {
             }
             noteRows(of: transaction)
             stored(commit, transaction, reply)
+            guard held.settle() else { return reply }
         }
+        let changes = database.connection.totalChanges
         salvage(database, at: commit.ages?.now)
+        if self.database !== database || database.connection.totalChanges != changes { held.settle() }
         return complete(reply)
     }
 
@@ -269,7 +286,9 @@ public final class Outbox {
     /// A reader that stays keeps the log from being copied back, and it grows with each commit.
     private func boundLog(of database: Database) throws(OutboxError) {
         guard logBytes > max(Self.leastLog, (settings.maxBytes ?? 256 << 20) / 4) else { return }
-        guard try database.connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) else { return }
+        let isBusy = try database.connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+        held.noteLog()
+        guard isBusy else { return }
         throw OutboxError(
             .full, path: settings.path,
             message: "its log has grown to \(logBytes >> 20) MiB, because another program keeps the queue open")
@@ -280,6 +299,8 @@ public final class Outbox {
     /// - Parameter now: boot clock.
     private func salvage(_ database: Database, at now: EventTime?) {
         let files = QueueFiles(path: settings.path, medium: medium)
+        planOthers(database, files)
+        guard self.database === database else { return }
         guard let step = salvaging.read(for: endpoints, of: files, maxBytes: settings.maxBytes) else { return }
         let plan = salvaging.plan
         do throws(OutboxError) {
@@ -319,18 +340,77 @@ public final class Outbox {
         salvaging.stored(step, inversions: inversions)
     }
 
+    /// Plans to bring back the rows of files that had taken the place of the queue.
+    private func planOthers(_ database: Database, _ files: QueueFiles) {
+        guard !held.others.isEmpty else { return }
+        var plan = salvaging.plan
+        for copy in held.others {
+            // What is no queue, or not a sound one, is kept as it is. Of this queue all is known that has a number already.
+            guard let name = Self.uuid(of: files.copy(copy), medium) else { continue }
+            plan.parts.append(
+                .init(copy: copy, next: name == uuid ? ledger.lastSeq + 1 : 0, through: Ledger.seqMax))
+        }
+        guard plan != salvaging.plan else { return held.others = [] }
+        do throws(OutboxError) {
+            try database.transaction { () throws(OutboxError) in try database.store(.salvage, plan.bytes) }
+            held.others = []
+            ledger.isSalvaging = true
+            salvaging.adopt(plan)
+        } catch {
+            failed(error)
+        }
+    }
+
+    private static func uuid(of path: String, _ medium: any QueueMedium) -> [UInt8]? {
+        let connection = try? Connection(path: path, access: .readOnlyAlone, medium: medium)
+        let sql = "SELECT value FROM state WHERE id = \(Schema.Key.uuid.rawValue)"
+        return (try? connection?.rows(sql) { $0.blob(0) ?? [] })?.first
+    }
+
     /// Closes the file and gives up its lock. Everything committed is on the medium already; the log stays as it is.
     public func close() {
+        if database != nil { try? putInPlace() }
         isClosed = true
         database = nil
+        memory?.below.close()
+        held.close()
         lock = nil
+    }
+
+    /// Puts the files under their names again where another program has removed, replaced or overwritten them.
+    ///
+    /// - Throws: where that is not possible: an open connection still has the rows.
+    private func putInPlace() throws(OutboxError) {
+        let kept = database ?? memory?.below.kept
+        let difference = held.difference(isOpen: kept != nil)
+        guard !difference.isEmpty else { return try held.flush() }
+        defer {
+            // The connection is to files that the names do not lead to any more.
+            if !held.isDisplaced {
+                database = nil
+                memory?.below.close()
+            }
+        }
+        do throws(OutboxError) {
+            try lockForWriting()
+            try held.putBack(difference, from: kept?.connection)
+        } catch {
+            var error = error
+            error.message = "\(difference.words(settings.path)), and cannot be written again: \(error.message)"
+            throw error
+        }
     }
 
     /// Keeps a second writer away before this one writes.
     private func lockForWriting() throws(OutboxError) {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        if (lock as? OutboxLock)?.isForReading == true { lock = nil }
-        if lock == nil { lock = try medium.lock(settings.path) }
+        if lock?.isForReading == true { lock = nil }
+        guard let former = lock else { return lock = try medium.lock(settings.path) }
+        guard !former.isInPlace else { return }
+        do throws(OutboxError) { lock = try medium.lock(settings.path) } catch {
+            // The database itself is locked.
+            if !held.isInPlace { throw error }
+        }
     }
 
     /// The file, opened again where it was closed.
@@ -341,6 +421,7 @@ public final class Outbox {
     private func opened(
         damage: OutboxError? = nil, answered: [BatchAnswer] = []
     ) throws(OutboxError) -> Database {
+        if damage == nil { try putInPlace() }
         if readers?.mayCloseAgain == true {
             readers?.closesAgain()
             database = nil
@@ -397,33 +478,76 @@ public final class Outbox {
             damage: damage,
             cache: cache,
             access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
+        try held.claim()
         failedOpenings += 1
         // Opening may write.
         cache = .suspect
         let queue: OpenedQueue
         do throws(OutboxError) {
-            queue = try opening.open()
-        } catch  where error.cause == .locked(pid: nil) && opening.access == .alone {
-            opening.access = .readWrite
-            queue = try opening.open()
+            // Its connection has to be closed before the file is opened once more.
+            if held.isUnchecked { opening.damage = try findDamage(in: opening.open().database) }
+            do throws(OutboxError) {
+                queue = try opening.open()
+            } catch  where error.cause == .locked(pid: nil) && opening.access == .alone {
+                opening.access = .readWrite
+                queue = try opening.open()
+            }
+        } catch {
+            held.noteDatabase()
+            throw error
         }
+        held.isUnchecked = false
+        try held.opened(queue.database.connection, isWatched: readers != nil)
         (cache, failedOpenings) = (.trusted, 0)
         readers?.opened(settings.path, as: opening.access)
         salvaging.count(queue.setAside)
         return queue
     }
 
+    /// Looks at all that was read through a connection while another program wrote to its files.
+    ///
+    /// - Returns: what is wrong with it; nil = nothing.
+    private func findDamage(in database: Database) throws(OutboxError) -> OutboxError? {
+        let failed = medium.failedReads
+        var problems: [String] = []
+        do throws(OutboxError) {
+            problems = try database.rows.problems()
+            let found = try database.connection.text("PRAGMA quick_check(1)")
+            if found != "ok" { problems.append(found) }
+            let last = try database.lastSeq()
+            if last < committed.lastSeq { problems.append("it ends with row \(last), before \(committed.lastSeq)") }
+        } catch {
+            guard error.mayBeDamage else { throw error }
+            problems = [error.message]
+        }
+        guard let problem = problems.first else { return nil }
+        let reads = medium.failedReads
+        guard reads.count == failed.count else { throw OutboxError(failedRead: reads, path: settings.path) }
+        return OutboxError(.corrupt, path: settings.path, message: "it was overwritten while in use: \(problem)")
+    }
+
     /// Readable when another program opens the queue, which is kept out until `letReadersIn`; nil = all may read.
     var readerDescriptor: Int32? { readers?.descriptor }
 
-    /// Closes the file until the next commit, and shares it from then on, as long as readers come.
+    /// Shares the file from now on, as long as readers come.
+    ///
+    /// What opened it may have removed or overwritten it: then it is put in place first. Without the lock file, readers are not
+    /// let in: a second daemon could be among them.
     func letReadersIn() {
-        readers?.readerCame()
+        if database != nil { try? putInPlace() }
+        if !isClosed { try? lockForWriting() }
+        let isLetIn = !held.isDisplaced && lock?.isInPlace == true
+        readers?.readerCame(isLetIn: isLetIn)
+        guard isLetIn, memory == nil, !isClosed else { return }
         database = nil
+        // Not only with the next commit, which may be long in coming: what is open can be put back.
+        _ = try? opened()
     }
 
     /// A failed medium is never trusted again: the file is opened again, and what it really holds is read from it.
     func failed(_ error: OutboxError) {
+        // The connection may be all that has the rows.
+        guard database == nil || held.settle() else { return }
         // A full disk that let the transaction be rolled back can be trusted.
         if error.cause == .full, database?.connection.isInTransaction == false { return }
         database = nil
@@ -449,8 +573,8 @@ extension Outbox {
         // Rows that were brought back may have got the next numbers.
         if salvaging.isUncertain { processRun.leap += Int64(Salvaging.rowsMax) }
         let memory = try MemoryQueue(
-            settings, after: ledger.lastSeq, rowsOnDisk: ledger.rows, hasNoOtherWriter: lock != nil, medium: medium,
-            refusal)
+            settings, after: ledger.lastSeq, rowsOnDisk: ledger.rows, hasNoOtherWriter: lock != nil, held: held,
+            kept: held.isDisplaced ? database : nil, medium: medium, refusal)
         memory.plan = salvaging.plan
         ledger.leaveDisk()
         // What goes out again from the quarantine can only be sent as it was read: what was not is the disk's.
@@ -488,12 +612,14 @@ extension Outbox {
     ///   - orders: of that commit, which wait for the disk.
     private func returnToDisk(from memory: MemoryQueue, _ stored: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
         var reply = stored
-        memory.below.close()
         do throws(OutboxError) {
             do throws(OutboxError) {
+                try putInPlace()
+                memory.below.close()
                 try handOver(memory, &reply)
             } catch {
                 guard error.mayBeDamage, lock != nil else { throw error }
+                memory.below.close()
                 let failed = medium.failedReads
                 do throws(OutboxError) { try handOver(memory, &reply) } catch let again {
                     try again.mustBeDamage(since: failed, as: error, of: medium)
@@ -558,8 +684,12 @@ extension Outbox {
                     try handover.goOn(plan: queue.plan, parts: parts, isReplaced: !memory.copies.isEmpty)
                 }
             }
+            if !held.settle() {
+                throw OutboxError(.io, path: settings.path, message: "another program has changed its files meanwhile")
+            }
         } catch {
             cache = .suspect
+            held.isWatched = false
             throw error
         }
         reply.dropped += dropped

@@ -30,7 +30,20 @@ struct SimulatedMedium: QueueMedium {
     func create(_ path: String) -> Int32 { simdisk_create(path) }
     func rename(_ path: String, to other: String) -> Int32 { simdisk_rename(path, other) }
     func remove(_ path: String) { _ = simdisk_remove(path) }
-    func flush(directory: String) { _ = simdisk_sync_directory() }
+    func flush(directory: String) -> Int32 { simdisk_sync_directory() }
+
+    func mark(_ path: String) -> FileMark? {
+        var identity = simdisk_identity()
+        return simdisk_mark(path, &identity) ? FileMark(identity) : nil
+    }
+
+    func hold(_ path: String) throws(OutboxError) -> any HeldFile {
+        guard let file = simdisk_hold(path) else {
+            throw OutboxError(.cannotOpen, path: path, message: "open: there is none")
+        }
+        return Held(file: file, life: simdisk_life())
+    }
+
     func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32 { simdisk_forget(path, isSuspect) }
 
     func space(of path: String) -> (available: Int64, size: Int64)? {
@@ -38,7 +51,7 @@ struct SimulatedMedium: QueueMedium {
         return (available, max(available, simdisk_get(Int32(simdisk_capacity))))
     }
 
-    func lock(_ path: String) throws(OutboxError) -> AnyObject {
+    func lock(_ path: String) throws(OutboxError) -> any QueueLock {
         switch simdisk_flock(path) {
         case 0: break
         case EWOULDBLOCK: throw OutboxError(.locked(pid: nil), path: path, message: "")
@@ -52,7 +65,31 @@ struct SimulatedMedium: QueueMedium {
     func drain(_ descriptor: Int32) {}
     func closeWatch(_ descriptor: Int32) {}
 
-    private final class Lock {
+    private final class Held: HeldFile {
+        let file: OpaquePointer
+        let life: UInt64
+        private var isLocked = false
+
+        init(file: OpaquePointer, life: UInt64) {
+            self.file = file
+            self.life = life
+        }
+
+        deinit { simdisk_release(file, life, isLocked) }
+
+        var mark: FileMark? { FileMark(simdisk_identify(file)) }
+
+        func lock() -> Bool {
+            if !isLocked { isLocked = simdisk_lock_file(file) }
+            return isLocked
+        }
+
+        func copy(to path: String) -> Int32 { simdisk_copy(file, path) }
+    }
+
+    private final class Lock: QueueLock {
+        let isForReading = false
+        var isInPlace: Bool { simdisk_is_flocked(path) }
         let path: String
         /// A lock of a process that was killed is gone already.
         let life: UInt64
@@ -63,5 +100,12 @@ struct SimulatedMedium: QueueMedium {
         }
 
         deinit { if simdisk_life() == life { simdisk_funlock(path) } }
+    }
+}
+
+extension FileMark {
+    fileprivate init(_ identity: simdisk_identity) {
+        self.init(
+            device: 1, inode: identity.number, size: identity.size, modified: Int64(bitPattern: identity.version))
     }
 }

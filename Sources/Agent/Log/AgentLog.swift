@@ -230,6 +230,9 @@ public struct AgentLog {
             ["copy": copy, "state": "degraded"])
     }
 
+    /// - Parameter words: what another program has done to the files of the queue.
+    func queueReplaced(_ words: String) { log(.error, .queue, "queue: \(words)", ["state": "degraded"]) }
+
     func keptForRemoved(endpoint: String, _ rows: Int) {
         log(
             .warning, .queue,

@@ -47,6 +47,9 @@ final class Recorder {
     private var disk: DiskHealth
     private(set) var counters = Counters()
     private(set) var latest: CommitReply
+    /// When another program last changed the files of the queue.
+    private var replacedAt: EventTime?
+    private static let replacementShown = Duration.seconds(86_400)
 
     /// As of the rows recorded so far.
     var snapshot: () -> PartStates = { PartStates() }
@@ -95,6 +98,13 @@ final class Recorder {
     var isDiskBad: Bool { disk.isBad }
     var lastError: OutboxError? { disk.lastError }
     var recovery: Recovery { latest.recovery }
+
+    /// What another program has done to the files of the queue within the last day, for people; nil = nothing.
+    func replacement(at now: EventTime) -> String? {
+        guard let replacedAt, now.duration(since: replacedAt) < Self.replacementShown else { return nil }
+        return latest.replacement.words
+    }
+
     /// Bytes of the queue's files, the log beside it included.
     var bytesOnDisk: Int { writer.bytesOnDisk }
 
@@ -184,6 +194,10 @@ final class Recorder {
     private func succeeded(_ reply: CommitReply, _ commit: Commit) {
         let now = loop.now
         if reply.recovery.corruptRecovered > latest.recovery.corruptRecovered { log.queueSetAside(reply.recovery) }
+        if reply.replacement.count > latest.replacement.count, let words = reply.replacement.words {
+            replacedAt = now
+            log.queueReplaced(words)
+        }
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
         if reply.recovery.lostRows > latest.recovery.lostRows { log.queueLost(reply.recovery) }
         latest = reply

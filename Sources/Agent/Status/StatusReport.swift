@@ -68,9 +68,9 @@ struct StatusReport {
         problems =
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
-            + [recorder.recovery.lostWords].compactMap { $0 } + recorder.latest.removed.map(Self.problem)
-            + deliveries.flatMap(Self.problems) + channels.flatMap(Self.problems)
-            + [beacons?.problem.map { "beacons: \($0)" }].compactMap { $0 }
+            + [recorder.recovery.lostWords, recorder.replacement(at: now).map { "queue: \($0)" }].compactMap { $0 }
+            + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
+            + channels.flatMap(Self.problems) + [beacons?.problem.map { "beacons: \($0)" }].compactMap { $0 }
             + (places?.fetched ?? []).compactMap(Self.problem)
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
     }
@@ -338,6 +338,7 @@ extension StatusReport {
         queue.salvaged = recorder.recovery.salvaged
         queue.salvageInversions = recorder.recovery.inversions
         queue.lostRows = recorder.recovery.lostRows
+        queue.filesReplaced = recorder.latest.replacement.count
         queue.lastSeq = recorder.latest.lastSeq
         queue.clockUntrusted = isClockSynchronised ? 0 : 1
         queue.diskError = recorder.lastError?.description

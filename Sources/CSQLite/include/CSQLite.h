@@ -56,6 +56,12 @@ static inline sqlite3_file *waypost_sqlite_file(sqlite3 *db) {
     return code == SQLITE_OK && file && file->pMethods ? file : 0;
 }
 
+/// Whether the name of the database leads to another file by now, or to none.
+static inline int waypost_sqlite_has_moved(sqlite3 *db) {
+    int moved = 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved;
+}
+
 /// Bytes; 0 where that cannot be told.
 static inline int64_t waypost_sqlite_file_size(sqlite3 *db) {
     sqlite3_file *file = waypost_sqlite_file(db);
@@ -91,6 +97,13 @@ static inline int waypost_sqlite_pads_log(sqlite3 *db) {
 static inline int waypost_sqlite_read_log(sqlite3 *db, void *bytes, int count, int64_t offset) {
     sqlite3_file *file = waypost_sqlite_log_file(db);
     return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;
+}
+
+/// Makes a log that was cut off as long as it was: what is missing reads as zeros, and not as an error.
+static inline void waypost_sqlite_pad_log(sqlite3 *db, int64_t size) {
+    sqlite3_file *file = waypost_sqlite_log_file(db);
+    const char zero = 0;
+    if (file && size > 0 && waypost_sqlite_log_size(db) < size) file->pMethods->xWrite(file, &zero, 1, size - 1);
 }
 
 /// For a file that no other connection uses: what SQLite holds of it in memory is not changed.

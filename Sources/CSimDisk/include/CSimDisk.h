@@ -96,6 +96,33 @@ int simdisk_sync_directory(void);
 int simdisk_forget(const char *path, bool suspect);
 /// Bytes that may still be written.
 int64_t simdisk_available(void);
-/// An advisory lock that goes with the process: 0, EWOULDBLOCK, or EROFS, since it stands in a file.
+/// An advisory lock that goes with the process: 0, EWOULDBLOCK, or EROFS, since it stands in a file. It is gone when that file is.
 int simdisk_flock(const char *path);
+bool simdisk_is_flocked(const char *path);
 void simdisk_funlock(const char *path);
+
+// Files that are known by more than their name.
+
+/// A number of its own, how often it was changed, and bytes.
+typedef struct {
+    uint64_t number, version;
+    int64_t size;
+} simdisk_identity;
+typedef struct simdisk_file simdisk_file;
+
+/// - Returns: whether there is a file at the path.
+bool simdisk_mark(const char *path, simdisk_identity *identity);
+/// Keeps a file until it is released, whatever becomes of its name; NULL = there is none.
+simdisk_file *simdisk_hold(const char *path);
+simdisk_identity simdisk_identify(const simdisk_file *file);
+/// Locks the file as a whole for this process. false = it has it locked already.
+bool simdisk_lock_file(simdisk_file *file);
+void simdisk_release(simdisk_file *file, uint64_t of_life, bool is_locked);
+/// Makes a flushed copy. - Returns: errno, 0 = done.
+int simdisk_copy(const simdisk_file *file, const char *path);
+
+// What other programs do, whatever the disk refuses to the daemon. `simdisk_plant` is one of these, too.
+
+void simdisk_unlink(const char *path);
+/// The same file has this content from now on.
+void simdisk_overwrite(const char *path, const void *bytes, int64_t count);

@@ -96,6 +96,9 @@ extension Metric {
             $0.queue.salvageInversions
         },
         .one(.counter, .queue, "lost_rows", "rows of damaged queues that could not be recovered") { $0.queue.lostRows },
+        .one(
+            .counter, .queue, "files_replaced", "times that another program removed, replaced or overwrote the files"
+        ) { $0.queue.filesReplaced },
         .one(.counter, .queue, "dropped_oldest", "oldest rows that a full queue deleted") { $0.queue.droppedOldest },
         .one(.counter, .queue, "dropped_newest", "newest rows that a full queue deleted") { $0.queue.droppedNewest },
         .one(.counter, .queue, "thinned", "rows that a full queue left out between others") { $0.queue.thinned },

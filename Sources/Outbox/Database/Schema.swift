@@ -78,6 +78,9 @@ enum Schema {
     /// 256 KiB of log.
     static let checkpointPages: Int32 = 512
 
+    /// A log that has grown is cut off to this size once it begins again.
+    static let logBytesKept: Int64 = 1 << 20
+
     /// `formed` is the cursor as of `mark`; batches may be beyond it. `unsettled` are rows after the cursor.
     private static let version2 = """
         ALTER TABLE endpoint RENAME COLUMN acked TO formed;
@@ -231,7 +234,7 @@ enum Schema {
         }
         // A log that is reused costs one flush per commit, one that grows costs two: so it stays small and is kept.
         connection.checkpointsItself(after: checkpointPages)
-        try connection.execute("PRAGMA journal_size_limit = 1048576")
+        try connection.execute("PRAGMA journal_size_limit = \(logBytesKept)")
         // Deleted rows are not overwritten: that would rewrite every page on its way out.
         try connection.execute("PRAGMA secure_delete = OFF")
         try connection.execute("PRAGMA cache_size = -200")

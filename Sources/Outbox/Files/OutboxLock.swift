@@ -2,8 +2,9 @@ import Glibc
 import Positioning
 
 /// Keeps a second writer away from a queue. The kernel drops it with the process, however that ends.
-final class OutboxLock {
+final class OutboxLock: QueueLock {
     private let descriptor: Int32
+    private let file: String
     /// Locked where nothing can be written. It is enough for reading; before writing, it has to be locked again: there may be
     /// no file yet, and one that is there does not name this process.
     let isForReading: Bool
@@ -11,6 +12,7 @@ final class OutboxLock {
     /// - Parameter path: of the queue; the lock file is beside it and is never deleted.
     init(path: String) throws(OutboxError) {
         let file = path + "-lock"
+        self.file = file
         // Other users may be able to write in the directory: a link is not followed, and a pipe not waited for.
         let flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         var descriptor = open(file, O_RDWR | O_CREAT | flags, 0o600)
@@ -42,6 +44,12 @@ final class OutboxLock {
         // Closing alone would leave the lock with a child that was forked and has not come to its exec yet.
         flock(descriptor, LOCK_UN)
         Glibc.close(descriptor)
+    }
+
+    var isInPlace: Bool {
+        var (there, locked) = (stat(), stat())
+        guard descriptor >= 0, fstat(descriptor, &locked) == 0, lstat(file, &there) == 0 else { return false }
+        return FileMark(there).isSameFile(as: FileMark(locked))
     }
 
     private static func lock(

@@ -18,7 +18,7 @@ struct QueueFiles {
     var medium: any QueueMedium = SystemMedium()
 
     private static let copiesMax = 2
-    private static let parts = ["", "-wal", "-shm"]
+    static let parts = ["", "-wal", "-shm"]
 
     func copy(_ number: Int64) -> String { "\(path).corrupt-\(number)" }
 
@@ -95,7 +95,7 @@ struct QueueFiles {
         }
     }
 
-    private func move(_ part: String, to number: Int64) throws(OutboxError) {
+    func move(_ part: String, to number: Int64) throws(OutboxError) {
         let reason = medium.rename(path + part, to: copy(number) + part)
         if reason != 0, reason != ENOENT {
             throw OutboxError(system: reason, path: path, doing: "set the damaged queue aside as \(copy(number))")

@@ -40,7 +40,13 @@ public protocol QueueMedium: Sendable {
     func rename(_ path: String, to other: String) -> Int32
     func remove(_ path: String)
     /// Makes names and renamings in a directory durable, as far as the medium can.
-    func flush(directory: String)
+    /// - Returns: `errno`, 0 = done.
+    @discardableResult
+    func flush(directory: String) -> Int32
+    /// What is at a path, links not followed; nil = nothing, or it cannot be told.
+    func mark(_ path: String) -> FileMark?
+    /// Keeps a file open.
+    func hold(_ path: String) throws(OutboxError) -> any HeldFile
     /// Flushes a file, and makes reads of it from now on come from the medium.
     /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an earlier error does not count.
     /// - Returns: `errno` of the flush; 0 = it was flushed, or is not there.
@@ -49,10 +55,11 @@ public protocol QueueMedium: Sendable {
     func space(of path: String) -> (available: Int64, size: Int64)?
     /// Keeps a second writer away from the queue at this path, as long as the object lives.
     /// - Throws: `.locked`, or why the lock cannot be had.
-    func lock(_ path: String) throws(OutboxError) -> AnyObject
-    /// A descriptor that is readable once a file that it was given to `watch` was opened by another; negative = none.
+    func lock(_ path: String) throws(OutboxError) -> any QueueLock
+    /// A descriptor that is readable once a file that it was given to `watch` was opened, renamed or removed by another; negative
+    /// = none.
     func openWatch() -> Int32
-    /// - Returns: whether opening the file will be reported.
+    /// - Returns: whether that will be reported of the file.
     func watch(_ path: String, by descriptor: Int32) -> Bool
     /// Forgets what was reported so far.
     func drain(_ descriptor: Int32)
@@ -96,12 +103,20 @@ public struct SystemMedium: QueueMedium {
 
     public func remove(_ path: String) { unlink(path) }
 
-    public func flush(directory: String) {
+    public func flush(directory: String) -> Int32 {
         let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
+        guard descriptor >= 0 else { return errno }
+        defer { close(descriptor) }
+        // Some file systems cannot flush a directory.
+        return fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno
     }
+
+    public func mark(_ path: String) -> FileMark? {
+        var info = stat()
+        return lstat(path, &info) == 0 ? FileMark(info) : nil
+    }
+
+    public func hold(_ path: String) throws(OutboxError) -> any HeldFile { try DescriptorFile(path) }
 
     public func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32 {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
@@ -131,12 +146,12 @@ public struct SystemMedium: QueueMedium {
         )
     }
 
-    public func lock(_ path: String) throws(OutboxError) -> AnyObject { try OutboxLock(path: path) }
+    public func lock(_ path: String) throws(OutboxError) -> any QueueLock { try OutboxLock(path: path) }
 
     public func openWatch() -> Int32 { inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC)) }
 
     public func watch(_ path: String, by descriptor: Int32) -> Bool {
-        inotify_add_watch(descriptor, path, UInt32(IN_OPEN)) >= 0
+        inotify_add_watch(descriptor, path, UInt32(IN_OPEN | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)) >= 0
     }
 
     public func drain(_ descriptor: Int32) {

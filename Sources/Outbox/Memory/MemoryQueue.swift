@@ -35,12 +35,13 @@ final class MemoryQueue {
     /// - Parameters:
     ///   - last: the last row on disk as of the last commit that it stored.
     ///   - hasNoOtherWriter: no other process writes the file.
+    ///   - kept: has the files open whose names lead elsewhere.
     init(
         _ settings: OutboxSettings, after last: Int64, rowsOnDisk: Int = 0, isBlind: Bool = false,
-        hasNoOtherWriter: Bool,
-        medium: any QueueMedium, _ refusal: OutboxError
+        hasNoOtherWriter: Bool, held: HeldQueue, kept: Database? = nil, medium: any QueueMedium, _ refusal: OutboxError
     ) throws(OutboxError) {
-        below = RowsOnDisk(path: settings.path, last: last, hasNoOtherWriter: hasNoOtherWriter, medium: medium)
+        below = RowsOnDisk(
+            path: settings.path, last: last, hasNoOtherWriter: hasNoOtherWriter, held: held, kept: kept, medium: medium)
         database = try Database(inMemoryFor: settings.path, above: below)
         self.rowsOnDisk = rowsOnDisk
         self.isBlind = isBlind
@@ -61,10 +62,10 @@ final class MemoryQueue {
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
             _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], hasNoOtherWriter: Bool,
-            medium: any QueueMedium, processRun: inout ProcessRun, _ refusal: OutboxError
+            held: HeldQueue, medium: any QueueMedium, processRun: inout ProcessRun, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
-                reading: settings, endpoints: endpoints, hasNoOtherWriter: hasNoOtherWriter, medium: medium,
+                reading: settings, endpoints: endpoints, hasNoOtherWriter: hasNoOtherWriter, held: held, medium: medium,
                 processRun: &processRun, refusal)
             {
                 self = known
@@ -72,17 +73,18 @@ final class MemoryQueue {
             }
             processRun.beginInMemory(isStart: true, above: 0)
             queue = try MemoryQueue(
-                settings, after: 0, isBlind: true, hasNoOtherWriter: hasNoOtherWriter, medium: medium, refusal)
+                settings, after: 0, isBlind: true, hasNoOtherWriter: hasNoOtherWriter, held: held, medium: medium,
+                refusal)
             opened = try queue.database.load(endpoints: endpoints, newUUID: newUUID)
             inFlight = []
         }
 
         private init(
-            reading settings: OutboxSettings, endpoints: [EndpointSettings], hasNoOtherWriter: Bool,
-            medium: any QueueMedium,
-            processRun: inout ProcessRun, _ refusal: OutboxError
+            reading settings: OutboxSettings, endpoints: [EndpointSettings], hasNoOtherWriter: Bool, held: HeldQueue,
+            medium: any QueueMedium, processRun: inout ProcessRun, _ refusal: OutboxError
         ) throws(OutboxError) {
             let isFlushed = (try? QueueFiles(path: settings.path, medium: medium).dropFromPageCache(.unknown)) != nil
+            held.noteDatabase()
             let disk = try Database(
                 reading: Connection(
                     path: settings.path, access: hasNoOtherWriter ? .readOnlyAlone : .readOnly, medium: medium))
@@ -91,7 +93,8 @@ final class MemoryQueue {
             }
             let names = try disk.names()
             queue = try MemoryQueue(
-                settings, after: try disk.lastSeq(), hasNoOtherWriter: hasNoOtherWriter, medium: medium, refusal)
+                settings, after: try disk.lastSeq(), hasNoOtherWriter: hasNoOtherWriter, held: held, medium: medium,
+                refusal)
             let database = queue.database
             for table in ["state", "endpoint", "batch", "ahead"] { try database.copy(table, from: disk) }
             // The quarantine stays on disk, and so do the batches of its records.

@@ -13,11 +13,19 @@ final class RowsOnDisk {
     /// A read has failed: what was counted may leave out rows.
     private(set) var hasFailed = false
     private var open: (database: Database, names: Record.Names)?
+    private let held: HeldQueue
+    /// Has the files open whose names lead elsewhere; nil = they are where they should be.
+    private(set) var kept: Database?
 
-    init(path: String, last: Int64, hasNoOtherWriter: Bool, medium: any QueueMedium) {
+    init(
+        path: String, last: Int64, hasNoOtherWriter: Bool, held: HeldQueue, kept: Database? = nil,
+        medium: any QueueMedium
+    ) {
         self.path = path
         self.last = last
         self.hasNoOtherWriter = hasNoOtherWriter
+        self.held = held
+        self.kept = kept
         self.medium = medium
     }
 
@@ -45,12 +53,24 @@ final class RowsOnDisk {
     }
 
     /// Makes the next read come from the medium.
-    func close() { open = nil }
+    func close() {
+        open = nil
+        kept = nil
+    }
 
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {
         if let open { return open }
+        if let kept {
+            let opened = (kept, try kept.names())
+            open = opened
+            return opened
+        }
+        guard held.isInPlace else {
+            throw OutboxError(.cannotOpen, path: path, message: "\(path) is another file")
+        }
         // What the kernel shows may never reach the medium.
         try? QueueFiles(path: path, medium: medium).dropFromPageCache(.unknown)
+        held.noteDatabase()
         let connection = try Connection(
             path: path, access: hasNoOtherWriter ? .readOnlyAlone : .readOnly, medium: medium)
         let database = try Database(reading: connection)

@@ -1,11 +1,11 @@
 import Positioning
 
-/// Watches for other programs that open the queue.
+/// Watches for other programs that open the queue, or rename or remove its files.
 ///
 /// While none does, the daemon has the file to itself, and the index of the log stays in its memory. As a file that all
 /// map, it is written back every half minute: a third of all writes at a commit window of 10 s.
 final class ReaderWatch {
-    /// Readable when another program has opened it.
+    /// Readable when another program has done so.
     let descriptor: Int32
     /// Of the boot clock.
     private var lastOpened: Int64
@@ -37,12 +37,17 @@ final class ReaderWatch {
         lastOpened = medium.now
         // Readers that are not reported must not be kept out.
         if !medium.watch(path, by: descriptor) { isShared = true }
+        // What happens to the log is noticed with the next commit at the latest.
+        _ = medium.watch(path + "-wal", by: descriptor)
         drain()
     }
 
-    /// Another program reads.
-    func readerCame() {
+    /// Another program reads, or has done something else to the files.
+    ///
+    /// - Parameter isLetIn: otherwise it is kept out further on.
+    func readerCame(isLetIn: Bool) {
         drain()
+        guard isLetIn else { return }
         isShared = true
         lastOpened = medium.now
     }

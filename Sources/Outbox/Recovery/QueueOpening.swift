@@ -40,6 +40,7 @@ struct QueueOpening {
     private var files: QueueFiles { QueueFiles(path: settings.path, medium: medium) }
 
     func open() throws(OutboxError) -> OpenedQueue {
+        try files.finishReplacing()
         try files.finishSettingAside()
         try files.dropFromPageCache(cache)
         var found = damage

@@ -1,5 +1,6 @@
 import Delivery
 import EventLoop
+import Foundation
 import Outbox
 import Positioning
 import TestSupport
@@ -48,6 +49,23 @@ import Testing
                 coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
             recorder.record(NewRow(location), at: loop.now)
         }
+    }
+
+    @Test func reportsFilesThatAnotherProgramHasReplaced() throws {
+        let bench = try Bench(commitWindow: .seconds(10))
+        func commit() throws {
+            let before = bench.stored.count
+            bench.record(before)
+            bench.recorder.commit(at: bench.loop.now)
+            try bench.loop.run { bench.stored.count > before }
+        }
+        try commit()
+        #expect(bench.recorder.replacement(at: bench.loop.now) == nil)
+        try FileManager.default.removeItem(atPath: bench.directory.path + "/outbox.db")
+        try commit()
+        let now = bench.loop.now
+        #expect(bench.recorder.replacement(at: now)?.contains("outbox.db was removed or replaced") == true)
+        #expect(bench.recorder.replacement(at: now + .seconds(86_401)) == nil)
     }
 
     /// A rule that the queue itself goes by.
