@@ -27,6 +27,7 @@ struct Fault {
         case link(String?)
         /// Another program opens the queue.
         case reader
+        case files(FileFault)
         case command(String)
         /// The issuer of tokens behaves in this way.
         case issuer(Mood)
@@ -64,6 +65,7 @@ struct Fault {
         case .unsynchronised: "unsynchronised"
         case .link: "link"
         case .reader: "reader"
+        case .files: "files"
         case .command: "command"
         case .issuer: "issuer"
         case .revoked: "revoked"

@@ -105,6 +105,7 @@ public final class World {
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         if seed % 16 == 4 { schedule.addFailingDisk(Dice(seed: ~seed)) }
         if seed % 16 == 7 { schedule.addStumbles(Dice(seed: ~seed), endpoints: endpoints) }
+        if Self.hasFileFaults(seed) { schedule.addFileFaults(Dice(seed: seed &* 13)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
         if let remoteDice { schedule.addRemote(remoteDice) }
         for index in schedule.faults.indices.reversed() where leftOut.contains(index) {
@@ -166,6 +167,9 @@ public final class World {
 
     /// The world of this seed has documents and commands from afar.
     public static func isRemote(_ seed: UInt64) -> Bool { seed >= 1_000_000_000 }
+
+    /// In the world of this seed other programs remove, replace and overwrite the files of the queue.
+    public static func hasFileFaults(_ seed: UInt64) -> Bool { (500_000_000..<1_000_000_000).contains(seed) }
 
     /// How many faults a seed brings.
     public var faultCount: Int { schedule.faults.count }
@@ -251,10 +255,13 @@ public final class World {
         trace("the process ends: \(end)")
         if case .clean = end {
             let lost = agent?.end() ?? 0
+            if disk.isFileGone { books.isDiskTrusted = false }
             ended(isClean: lost == 0)
         } else {
+            if disk.isFileGone { books.isDiskTrusted = false }
             ended(isClean: false)
         }
+        disk.isFileGone = false
         if case .powerCut = end { simdisk_power_cut() } else { simdisk_kill() }
         network.close()
         agent = nil
@@ -304,6 +311,9 @@ public final class World {
                     )
                 }
                 oracle.committed(commit, result, isCut: simdisk_stopped())
+                if case .success(let reply) = result, reply.refusal == nil, !simdisk_stopped() {
+                    disk.isFileGone = false
+                }
             },
             died: { [unowned self] in die(powerAtCut ? .powerCut : .kill) })
         let medium = SimulatedMedium { host.bootTime.nanoseconds }

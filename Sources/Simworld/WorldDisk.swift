@@ -9,6 +9,10 @@ final class WorldDisk {
     /// The slowest that it was since it was last quick for a minute, seconds.
     private(set) var slowest = WorldDisk.quick
     private var heals = 0
+    /// Of database and log, by what follows the path.
+    var backup: [String: [UInt8]] = [:]
+    /// A file was removed or replaced, and no commit has reached the disk since: it goes with the process.
+    var isFileGone = false
     /// Most seconds of a commit on a disk without a fault.
     private static let quick = 0.4
 

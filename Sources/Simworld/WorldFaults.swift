@@ -78,6 +78,9 @@ final class WorldFaults {
                 world.agent?.linksChanged()
             }
         case .reader: world.writer?.readerCame()
+        case .files(let fault):
+            // What happens between two processes is nothing that the next one could know.
+            if world.agent != nil, disk.strike(fault) { world.books.isDiskTrusted = false }
         case .command(let line): world.ask(line)
         case .issuer(let mood):
             network.issuer.mood = mood
