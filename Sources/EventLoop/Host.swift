@@ -73,7 +73,10 @@ public final class LinuxHost: Host {
     public func egressRoute(to peer: String?) -> EgressRoute? { EgressRoute(to: peer) }
     /// In the order in which they were made.
     public func arrange(_ due: inout [EventLoop.Alarm]) {
-        due.sort { ($0.deadline ?? .max) < ($1.deadline ?? .max) }
+        due.sort { first, second in
+            guard let deadline = first.deadline, let other = second.deadline else { return first.deadline != nil }
+            return deadline < other
+        }
     }
 
     public func watch(_ descriptor: Int32, readable: Bool, writable: Bool, isKnown: Bool) throws(SystemError) {

@@ -219,7 +219,7 @@ class Situation:
             self.note(**{f"{server.name}_records": report.get(server.name, {}).get("records", 0),
                          f"{server.name}_requests": len(server.requests)})
         if self.missed:
-            self.missed += self.ledger.findings[:10]
+            self.missed += self.ledger.findings[:9] + self.ledger.findings[9:][-1:]
 
 
 def connected(path, timeout):
