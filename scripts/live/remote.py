@@ -360,14 +360,14 @@ def fences(folder):
         body = json.dumps({"type": "FeatureCollection", "features": places}).encode()
         return body + b" " * (size - len(body))
 
-    server.fences = listed(10_000, 8 << 20)
+    server.fences = listed(10_000, 4 << 20)
     device.start()
     within(30, lambda: server.rows)
     rss = device.rss()
     count = lambda: [each.get("fences") for each in device.places()]
-    ok("8 MiB with 10,000 geofences are taken", within(90, lambda: count() == [10_000]), (device.places(), device.said()))
+    ok("4 MiB with 10,000 geofences are taken", within(90, lambda: count() == [10_000]), (device.places(), device.said()))
     print(f"      {device.rss() - rss} KiB more")
-    for what, body in (("10,001 geofences", listed(10_001, 0)), ("8 MiB and a byte", listed(1, (8 << 20) + 1))):
+    for what, body in (("10,001 geofences", listed(10_001, 0)), ("4 MiB and a byte", listed(1, (4 << 20) + 1))):
         server.fences = body
         before = len(server.rows)
         device.process.send_signal(signal.SIGHUP)
