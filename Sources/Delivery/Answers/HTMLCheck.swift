@@ -67,7 +67,8 @@ package enum HTMLCheck: Hashable, Sendable {
             rest = rest[found.upperBound...]
         }
         if openings.contains(where: { rest.begins(with: $0) }) { return true }
-        let mayBecomeOne = (openings + [comment, declaration] + marks).contains { $0[...].begins(with: Array(rest)) }
+        let small = rest.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let mayBecomeOne = (openings + [comment, declaration] + marks).contains { $0.starts(with: small) }
         return mayBecomeOne ? nil : false
     }
 
