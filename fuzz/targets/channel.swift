@@ -167,7 +167,7 @@ private struct Rig {
                 more & 2 == 0 ? .token(ChannelSecret(secret)) : .key(ChannelSecret(secret))
             take { $0.credentialRenewed(credential, at: $1) }
         } else {
-            take { $0.credentialUnavailable("none", isFinal: more & 2 != 0, jitter: 0, at: $1) }
+            take { $0.credentialUnavailable("none", isTransient: more & 2 == 0, jitter: 0, at: $1) }
         }
     }
 

@@ -28,7 +28,7 @@ class Refusal:
         # Its numbers may leap, where it began on the disk and went on in memory; after a kill others lie in between.
         self.seqs = {seq for seq, _ in rows}
         self.ids, self.lives = {batch_id}, set()
-        self.again = 0  # requests for a part that was answered before
+        self.again = 0  # requests for a part that was answered before: one goes out once more without compression
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
@@ -372,7 +372,7 @@ class Ledger:
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
             over = max(0, extra - extra_limit) \
-                + max(0, refusal.again - 3 * restarts - forgot * (1 + once)) \
+                + max(0, refusal.again - 1 - 3 * restarts - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over
             if over:

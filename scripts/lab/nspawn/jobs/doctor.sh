@@ -2,8 +2,11 @@
 . /scripts/lab/nspawn/jobs/common.sh
 drop_in() { mkdir -p /etc/systemd/system/waypost.service.d; printf '%s\n' "$@" >/etc/systemd/system/waypost.service.d/lab.conf; systemctl daemon-reload; }
 # As on a host whose time service keeps the clock: a container may not ask its kernel.
-head -c 64 /dev/zero >/lab/shim.right
-synchronised="env LD_PRELOAD=/lab/shim.so WAYPOST_SHIM_CONTROL=/lab/shim.right WAYPOST_SHIM_SYNCHRONISED=1"
+# Outside of /lab, where another user cannot look.
+install -m 755 /lab/shim.so /run/shim.so
+head -c 64 /dev/zero >/run/shim.right
+chmod 666 /run/shim.right
+synchronised="env LD_PRELOAD=/run/shim.so WAYPOST_SHIM_CONTROL=/run/shim.right WAYPOST_SHIM_SYNCHRONISED=1"
 # examine [COMMAND…]: by it, if need be.
 examine() { $synchronised "$@" waypost doctor --json >/lab/doctor.json 2>/lab/doctor.err; exit_status=$?; }
 ends_with() { [ "$exit_status" = "$1" ] || { echo "      exit status $exit_status: $(cat /lab/doctor.err)"; python3 -m json.tool /lab/doctor.json | grep -B 3 -A 2 'degraded\|broken'; return 1; }; }
