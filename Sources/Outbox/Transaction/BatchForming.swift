@@ -46,7 +46,7 @@ struct BatchForming {
         try reroute()
         guard !endpoint.batches.contains(where: request.wants) || request.isProbe else { return }
         try formWaiting()
-        if endpoint.batches.isEmpty, endpoint.waiting == 0, route == nil { try formRetries() }
+        if endpoint.batches.isEmpty || request.isProbe, endpoint.waiting == 0, route == nil { try formRetries() }
     }
 
     /// From the rows after the cursor.
