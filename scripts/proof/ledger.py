@@ -28,7 +28,8 @@ class Refusal:
         # Its numbers may leap, where it began on the disk and went on in memory; after a kill others lie in between.
         self.seqs = {seq for seq, _ in rows}
         self.ids, self.lives = {batch_id}, set()
-        self.again = 0  # requests for a part that was answered before: one goes out once more without compression
+        self.again = 0  # requests for a part that was answered before
+        self.plain = 0  # those of them that came without compression: one such attempt looks for a server that cannot inflate
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
@@ -149,8 +150,8 @@ class Ledger:
             self.found(f"{name}: {batch_id} came back with other bytes")
             return False
 
-    def refused(self, name, life, batch_id, outbox, rows, poison):
-        """A whole batch, since it holds these fixes."""
+    def refused(self, name, life, batch_id, outbox, rows, poison, is_plain=False):
+        """A whole batch, since it holds these fixes; `is_plain`: it came without compression."""
         if PREVIEW in batch_id:
             return  # it comes again in its turn
         with self.lock:
@@ -158,7 +159,7 @@ class Ledger:
             bad = [(number, seq) for seq, time_ms in rows if (number := drive.number_of(time_ms)) in poison]
             for number, seq in bad:
                 arrivals.refused_rows[number].add((outbox, seq))
-            if not self.belongs(arrivals, life, batch_id, outbox, rows):
+            if not self.belongs(arrivals, life, batch_id, outbox, rows, is_plain):
                 arrivals.refusals.append(Refusal(batch_id, outbox, rows, len(bad)))
                 arrivals.last_refused = arrivals.refusals[-1]
                 arrivals.last_refused.lives.add(life)
@@ -169,12 +170,13 @@ class Ledger:
                 if refusal.holds(outbox, rows):
                     refusal.too_large += 1
 
-    def belongs(self, arrivals, life, batch_id, outbox, rows):
+    def belongs(self, arrivals, life, batch_id, outbox, rows, is_plain):
         """Counts a request that was answered among those that a refusal costs."""
         for refusal in reversed(arrivals.refusals):
             if refusal.holds(outbox, rows):
                 if batch_id in refusal.ids:
                     refusal.again += 1
+                    refusal.plain += is_plain
                 refusal.ids.add(batch_id)
                 refusal.lives.add(life)
                 arrivals.last_refused = refusal
@@ -284,14 +286,14 @@ class Ledger:
                 arrivals.counts["previewed twice or late"] += 1
                 self.found(f"{name}: {batch_id}: seq {seq} was {before} before, in life {life}")
 
-    def confirmed(self, name, life, batch_id, outbox, rows):
+    def confirmed(self, name, life, batch_id, outbox, rows, is_plain=False):
         """The whole of a 2xx was sent."""
         with self.lock:
             arrivals = self.endpoint(name)
             if PREVIEW in batch_id:
                 arrivals.previewed_in.update({(outbox, seq): life for seq, _ in rows})
                 return
-            self.belongs(arrivals, life, batch_id, outbox, rows)
+            self.belongs(arrivals, life, batch_id, outbox, rows, is_plain)
             for seq, _ in rows:
                 arrivals.confirmed_in.setdefault((outbox, seq), (life, batch_id))
 
@@ -372,7 +374,7 @@ class Ledger:
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
             over = max(0, extra - extra_limit) \
-                + max(0, refusal.again - 1 - 3 * restarts - forgot * (1 + once)) \
+                + max(0, refusal.again - min(refusal.plain, 1) - 3 * restarts - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over
             if over:

@@ -126,7 +126,8 @@ class Sink:
 
     def answered(self, connection, head, body, life):
         """- Returns: whether the connection is kept."""
-        plain = bodies.inflated(body, head.get("content-encoding", ""))
+        encoding = head.get("content-encoding", "")
+        plain = bodies.inflated(body, encoding)
         try:
             outbox, rows = bodies.rows(plain, head.get("content-type", ""))
         except bodies.BadBody as problem:
@@ -141,7 +142,7 @@ class Sink:
         poison = {number for _, time_ms in rows if (number := drive.number_of(time_ms)) in self.ledger.poison}
         if poison and not self.takes_poison:
             self.ledger.faults["poison"] += 1
-            self.ledger.refused(self.name, life, batch_id, outbox, rows, poison)
+            self.ledger.refused(self.name, life, batch_id, outbox, rows, poison, not encoding)
             connection.sendall(reply(400, body=b'{"error":"poison"}'))
             return True
         kind = self.weather.strikes(time.monotonic() - self.began) if self.weather else "clear"
@@ -170,7 +171,7 @@ class Sink:
             connection.sendall(reply(200, body=bytes(self.random.randrange(256) for _ in range(300))))
             return True
         connection.sendall(reply(200))
-        self.ledger.confirmed(self.name, life, batch_id, outbox, rows)
+        self.ledger.confirmed(self.name, life, batch_id, outbox, rows, not encoding)
         return True
 
     def refusal(self, kind, head, rows):

@@ -69,9 +69,9 @@ class LedgerTests(unittest.TestCase):
         self.ledger.killed(9.4)
         self.assertEqual((self.counts()["holes"], self.counts()["lost beyond the window"]), (1, 0))
 
-    def refuse(self, first, last, poison, batch, life=0):
+    def refuse(self, first, last, poison, batch, life=0, is_plain=False):
         self.ledger.poison |= {poison}
-        self.ledger.refused("e", life, batch, "0a", rows(*((n + 1, n) for n in range(first, last + 1))), {poison})
+        self.ledger.refused("e", life, batch, "0a", rows(*((n + 1, n) for n in range(first, last + 1))), {poison}, is_plain)
 
     def test_what_stands_in_quarantine_is_not_missed(self):
         self.refuse(0, 9, 4, "b")
@@ -116,6 +116,14 @@ class LedgerTests(unittest.TestCase):
         for number in range(6):
             self.refuse(0, 1, 0, f"b{number}")
         self.assertEqual(self.counts()["requests for poison beyond the limit"], 1)
+
+    def test_one_repetition_may_look_for_a_server_that_cannot_inflate(self):
+        for is_plain, over in ((True, 1), (False, 2)):
+            self.ledger.endpoints.clear()
+            self.refuse(0, 3, 0, "b")
+            for _ in range(2):
+                self.refuse(0, 3, 0, "b", is_plain=is_plain)
+            self.assertEqual(self.counts()["requests for poison beyond the limit"], over)
 
     def test_rows_in_a_leap_of_a_refused_batch_are_no_part_of_it(self):
         self.ledger.poison = {2}
