@@ -271,6 +271,8 @@ public struct UplinkOutcome: Hashable, Sendable {
     public var peerAddress: String?
     /// nil unless the uplink was made to measure.
     public var stages: UplinkStages?
+    /// Before it was sent, its server had sent an answer that no request had asked for.
+    public var followsUnasked = false
 
     public init(
         _ result: Result, written: Extent = .whole, bytesSent: Int = 0, bytesReceived: Int = 0,

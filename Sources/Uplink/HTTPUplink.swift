@@ -193,8 +193,10 @@ extension HTTPUplink {
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
         }
+        let unaskedBefore = connections.unaskedAnswers
         let isUnclean = connections.shutUnclean(to: peer, except: transfers.values.compactMap(\.connection))
         if keepsNoneUntil != nil || isUnclean { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
+        transfer.followsUnasked = connections.unaskedAnswers > unaskedBefore
         transfers[easy] = transfer
         idleDeadline = nil
         guard let problem = multi.add(easy) else { return nil }

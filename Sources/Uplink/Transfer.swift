@@ -26,6 +26,8 @@ final class Transfer {
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var progress: TransferProgress
     let peer: Peer
+    /// See `UplinkOutcome.followsUnasked`.
+    var followsUnasked = false
 
     /// A success began before the request was handed to the kernel in full: it cannot be about all of it.
     private var isPremature = false
@@ -95,10 +97,12 @@ final class Transfer {
     }
 
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
-        UplinkOutcome(
+        var outcome = UplinkOutcome(
             result, written: progress.written, bytesSent: progress.bytesSent, bytesReceived: progress.bytesReceived,
             newConnection: progress.connectionsOpened > 0, peerAddress: peerAddress,
             stages: measuresStages ? stages : nil)
+        outcome.followsUnasked = followsUnasked
+        return outcome
     }
 
     private var peerAddress: String? {

@@ -103,6 +103,7 @@ import Testing
         loop.run { hasGone.withLock { $0 } == 2 }
         let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [3]))
         #expect(outcome.reply?.status == 200 && outcome.newConnection, "\(outcome)")
+        #expect(outcome.followsUnasked == !more.isEmpty)
         let counters = loop.uplink.counters
         #expect(counters.unaskedAnswers == (more.isEmpty ? 0 : 2) && counters.repeatedOnFreshConnection == 0)
         #expect(server.requests.count == 3 && server.connections == 3)

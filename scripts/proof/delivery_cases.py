@@ -359,5 +359,9 @@ def one_answer_too_many(it):
         it.require(it.status(server.name)["state"] == "active", f"{server.name} is {it.status(server.name)['state']}")
     unasked = it.status()["unasked_answers"]
     it.require(unasked == 2, f"{unasked} unasked answers counted of 2")
+    words = "main: the server sends more answers than it gets requests"
+    it.until("status names it", 10, lambda: any(line.startswith(words) for line in it.status()["problems"]))
+    lines = [line for line in it.log_lines() if "more answers than it gets requests" in line]
+    it.require(len(lines) in (1, 2), f"{len(lines)} lines of the journal name it")
     it.finish()
     it.judge()

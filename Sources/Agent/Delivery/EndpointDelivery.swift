@@ -31,6 +31,9 @@ final class EndpointDelivery {
     private(set) var lastSuccess: EventTime?
     private var batches: BatchesInFlight
     private var problem = UploadProblem()
+    private var unasked = RepeatGate()
+    /// An answer that no request had asked for is a problem for an hour.
+    private var unaskedUntil: EventTime?
     /// Which of the routes was logged as the present one.
     private var loggedRoute: Int
     /// The request of the attempt that is under way; nil before it is sent.
@@ -93,6 +96,7 @@ final class EndpointDelivery {
         let rest = [
             suspicion, schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0) },
             schedule.isCompressionOff(at: loop.now) ? UploadProblem.compressionOff : nil,
+            unaskedUntil.map { $0 > loop.now } == true ? UploadProblem.unasked : nil,
         ].compactMap { $0 }
         return rest.isEmpty ? nil : rest.joined(separator: "; ")
     }
@@ -409,6 +413,7 @@ extension EndpointDelivery {
 
     private func finished(_ outcome: UplinkOutcome, _ attempt: Attempt, _ sent: Batch, wasCompressed: Bool) {
         link.reached(outcome.peerAddress)
+        if outcome.followsUnasked { followedUnasked(at: loop.now) }
         let judge = judge(of: sent)
         let verdict = judge.verdict(for: outcome, of: sent)
         counters.count(outcome, verdict)
@@ -417,6 +422,12 @@ extension EndpointDelivery {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
         answered(attempt, verdict, outcome, sent, wasCompressed: wasCompressed, at: loop.now)
+    }
+
+    private func followedUnasked(at now: EventTime) {
+        unaskedUntil = now + .seconds(3600)
+        let repeats = unasked.occurred(at: now.nanoseconds)
+        if repeats != .suppressed { log.remark(endpoint: settings.name, UploadProblem.unasked + repeats.words) }
     }
 
     private func answered(
@@ -433,9 +444,9 @@ extension EndpointDelivery {
             return
         }
         for batch in settled { finish(batch, at: now) }
-        if !wasOff, schedule.isCompressionOff(at: now) { log.compressionOff(endpoint: settings.name) }
+        if !wasOff, schedule.isCompressionOff(at: now) { log.remark(endpoint: settings.name, UploadProblem.compressionOff) }
         if schedule.suspects.count > suspectsBefore, let text = suspicion {
-            log.suspected(endpoint: settings.name, text)
+            log.remark(endpoint: settings.name, text)
         }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)

@@ -63,6 +63,10 @@ struct UploadProblem {
     static let compressionOff =
         "the server fails over compressed bodies: plain ones are sent for a day; compress = \"none\" does so always"
 
+    static let unasked =
+        "the server sends more answers than it gets requests (unasked_answers): each is discarded with its connection; "
+        + "have the server, or the proxy before it, repaired"
+
     /// - Parameter rows: maximum of a batch.
     static func tooSlow(rows: Int) -> String {
         "the server does not answer to larger batches in time: they have at most \(rows) locations; a longer timeout or a smaller batch_size suits it"

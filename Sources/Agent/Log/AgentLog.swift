@@ -177,14 +177,9 @@ public struct AgentLog {
             ["endpoint": endpoint, "quarantined": String(count), "reason": reason])
     }
 
-    func suspected(endpoint: String, _ text: String) {
+    /// Something is the matter with an endpoint that goes on.
+    func remark(endpoint: String, _ text: String) {
         log(.warning, .upload, "upload to \(endpoint): \(text)", ["endpoint": endpoint, "state": "ok"])
-    }
-
-    func compressionOff(endpoint: String) {
-        log(
-            .warning, .upload, "upload to \(endpoint): \(UploadProblem.compressionOff)",
-            ["endpoint": endpoint, "state": "ok"])
     }
 
     func collision(endpoint: String, _ text: String) {
