@@ -30,6 +30,8 @@ import Testing
 
     @Test func aFleetThatIsSwitchedOnSpreads() {
         var schedule = FetchSchedule(every: every)
+        schedule.started(sinceBoot: true, isUnfinished: true, at: at(0), jitter: 0.5)
+        #expect(schedule.nextDeadline == at(915))
         schedule.started(sinceBoot: true, at: at(0), jitter: 0.5)
         #expect(schedule.nextDeadline == at(15))
     }

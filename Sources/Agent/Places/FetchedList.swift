@@ -116,7 +116,9 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
 
     /// - Parameter sinceBoot: the host has just started, perhaps with a whole fleet.
     func start(sinceBoot: Bool, at now: EventTime) {
-        schedule.started(sinceBoot: sinceBoot, at: now, jitter: loop.host.jitter)
+        let isUnfinished = unlink(readingMark) == 0
+        schedule.started(sinceBoot: sinceBoot, isUnfinished: isUnfinished, at: now, jitter: loop.host.jitter)
+        if isUnfinished { note("waypost ended while it read this list") }
         arm()
     }
 
@@ -139,6 +141,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
 
     func close() {
         isClosed = true
+        unlink(readingMark)
         alarm?.deadline = nil
         if let transfer { uplink.cancel(transfer) }
         (transfer, waiters) = (nil, [])
@@ -205,7 +208,16 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         }
     }
 
+    /// A file that is there while a long list is read: it outlives the process if that ends meanwhile.
+    private var readingMark: String { path + ".reading" }
+    /// The card is spared where the list is too short to do harm.
+    private static var markedAbove: Int { 65_536 }
+
     private func received(_ body: [UInt8], _ version: ListVersion) {
+        if body.count > Self.markedAbove {
+            let mark = open(readingMark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+            if mark >= 0 { Glibc.close(mark) }
+        }
         let receivedMs = loop.host.isClockSynchronised ? loop.host.wallClockMs : nil
         let stored = StoredList(address: address, version: version, receivedMs: receivedMs, reply: body)
         do {
@@ -255,10 +267,15 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
 
     private func failed(_ words: String, asked: Duration? = nil) {
         schedule.failed(asked: asked, at: loop.now, jitter: loop.host.jitter)
+        note(words)
+        end(.failed(words))
+    }
+
+    /// - Parameter words: what is wrong, until a fetch succeeds.
+    private func note(_ words: String) {
         let next = schedule.nextDeadline?.seconds(since: loop.now) ?? 0
         if words != problem { log.listNotFetched(config.label, words, next: next, hasList: inForce != nil) }
         problem = words
-        end(.failed(words))
     }
 
     private func finish(_ ending: FetchEnding) {
@@ -269,6 +286,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     }
 
     private func end(_ ending: FetchEnding) {
+        unlink(readingMark)
         let waiting = waiters
         waiters = []
         arm()

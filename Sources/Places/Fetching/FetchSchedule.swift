@@ -14,6 +14,8 @@ package struct FetchSchedule: Sendable {
     /// The longest, unless the server asks for more.
     private static let failureMax = Duration.seconds(3600)
     private static let askedMax = Duration.seconds(86_400)
+    /// At a start, before a list is fetched whose reading did not end: it may have been the end of the process.
+    private static let unfinishedPause = Duration.seconds(900)
 
     /// Between two fetches while all is well.
     private let every: Duration
@@ -34,9 +36,11 @@ package struct FetchSchedule: Sendable {
 
     /// - Parameters:
     ///   - sinceBoot: the host has just started.
+    ///   - isUnfinished: the process before this one ended while it read the list.
     ///   - jitter: 0 ≤ jitter < 1, from the caller's random source, as below.
-    package mutating func started(sinceBoot: Bool, at now: EventTime, jitter: Double) {
-        nextDeadline = sinceBoot ? now + Self.startSpread * jitter : now
+    package mutating func started(sinceBoot: Bool, isUnfinished: Bool = false, at now: EventTime, jitter: Double) {
+        let spread = sinceBoot ? Self.startSpread * jitter : .zero
+        nextDeadline = now + (isUnfinished ? Self.unfinishedPause : .zero) + spread
     }
 
     /// The list is wanted now: by a command, or the configuration was read again.

@@ -243,6 +243,29 @@ import Uplink
         #expect(ending == nil && bench.list.schedule.isFetching && bench.list.schedule.nextDeadline == nil)
     }
 
+    @Test func aListWhoseReadingDidNotEndIsFetchedLater() throws {
+        let mark = kept + ".reading"
+        // A process that ends has no time to do anything about its files.
+        script.set(Self.answer(Self.body(["a"]) + String(repeating: " ", count: 70_000)))
+        let first = try Bench(configs(), in: directory.path)
+        first.list.check = { _ in
+            try? FileManager.default.copyItem(atPath: mark, toPath: mark + "-then")
+            return nil
+        }
+        #expect(try first.refresh() == .taken)
+        #expect(!FileManager.default.fileExists(atPath: mark))
+        try FileManager.default.moveItem(atPath: mark + "-then", toPath: mark)
+
+        let next = try Bench(configs(), in: directory.path)
+        let now = next.loop.now
+        next.sources.start(sinceBoot: false, at: now)
+        #expect(next.ids == ["venue/a"] && next.list.schedule.nextDeadline == now + .seconds(900))
+        #expect(next.list.problem == "waypost ended while it read this list")
+        #expect(next.lines.last?.hasSuffix("stays in force, next attempt in 15 min") == true, "\(next.lines)")
+        #expect(try next.refresh() == .unchanged && next.list.problem == nil)
+        #expect(!FileManager.default.fileExists(atPath: mark))
+    }
+
     @Test func aRefusedTokenIsReadAgain() throws {
         try directory.write("token", "old\n")
         script.set { request in
