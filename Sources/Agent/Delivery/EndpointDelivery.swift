@@ -444,7 +444,9 @@ extension EndpointDelivery {
             return
         }
         for batch in settled { finish(batch, at: now) }
-        if !wasOff, schedule.isCompressionOff(at: now) { log.remark(endpoint: settings.name, UploadProblem.compressionOff) }
+        if !wasOff, schedule.isCompressionOff(at: now) {
+            log.remark(endpoint: settings.name, UploadProblem.compressionOff)
+        }
         if schedule.suspects.count > suspectsBefore, let text = suspicion {
             log.remark(endpoint: settings.name, text)
         }
