@@ -60,6 +60,8 @@ typedef struct {
     char *name;
     uint64_t life;
     int lock;
+    /// Steps in which the file grows and is cut off, bytes; 0 = any.
+    int chunk;
     bool read_only, is_new, syncs_directory, delete_on_close, locks;
     shm *shm;
     uint16_t shm_shared;
@@ -351,6 +353,9 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
     if (is_dead(file) || settings[simdisk_read_only] || !may_change()) return SQLITE_IOERR_TRUNCATE;
     note(file->name);
     if (is_last(simdisk_writes_left)) return SQLITE_IOERR_TRUNCATE;
+    // As the unix VFS, but for room that it takes without blocks.
+    if (file->chunk > 0) size = (size + file->chunk - 1) / file->chunk * file->chunk;
+    if (size > file->node->size && file->chunk > 0) size = file->node->size;
     resize(file->node, size);
     return SQLITE_OK;
 }
@@ -362,7 +367,7 @@ static int file_sync(sqlite3_file *base, int flags) {
     if (file->syncs_directory) {
         // The unix VFS does not report this one. Of errors that come by chance it is reported, so that no name is lost unnoticed.
         bool fails = is_last(simdisk_syncs_left);
-        if (!fails && file->is_new && simdisk_sync_directory() != 0) return SQLITE_IOERR_DIR_FSYNC;
+        if (!fails && (file->is_new || change_count > 0) && simdisk_sync_directory() != 0) return SQLITE_IOERR_DIR_FSYNC;
         file->syncs_directory = false;
     }
     return SQLITE_OK;
@@ -422,9 +427,10 @@ static int file_check_reserved(sqlite3_file *base, int *is_reserved) {
     return SQLITE_OK;
 }
 
-// Room for pages that are in the log alone, in steps of 64 KiB as the queue asks for them.
+// Room for pages that are in the log alone.
 static int give_room(handle *file, int64_t size) {
-    int64_t growth = ((size + 65535) & ~(int64_t)65535) - file->node->size;
+    if (file->chunk > 0) size = (size + file->chunk - 1) / file->chunk * file->chunk;
+    int64_t growth = size - file->node->size;
     if (growth <= 0) return SQLITE_OK;
     if (is_dead(file) || !may_change() || settings[simdisk_read_only]) return SQLITE_IOERR_WRITE;
     if (settings[simdisk_capacity] > 0 && used() + growth > settings[simdisk_capacity]) {
@@ -447,6 +453,7 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
         *(int *)argument = settings[simdisk_powersafe_overwrite] != 0;
         return SQLITE_OK;
     case SQLITE_FCNTL_HAS_MOVED: *(int *)argument = look_up(file->name) != file->node; return SQLITE_OK;
+    case SQLITE_FCNTL_CHUNK_SIZE: file->chunk = *(int *)argument; return SQLITE_OK;
     case SQLITE_FCNTL_SIZE_HINT: return give_room(file, *(sqlite3_int64 *)argument);
     default: return SQLITE_NOTFOUND;
     }

@@ -251,11 +251,13 @@ public final class Outbox {
             }
             noteRows(of: transaction)
             stored(commit, transaction, reply)
-            guard held.settle() else { return reply }
+            guard held.settle(storedBytes: database.storedBytes) else { return reply }
         }
         let changes = database.connection.totalChanges
         salvage(database, at: commit.ages?.now)
-        if self.database !== database || database.connection.totalChanges != changes { held.settle() }
+        if self.database !== database || database.connection.totalChanges != changes {
+            held.settle(storedBytes: self.database?.storedBytes ?? 0)
+        }
         return complete(reply)
     }
 
@@ -547,7 +549,7 @@ public final class Outbox {
     /// A failed medium is never trusted again: the file is opened again, and what it really holds is read from it.
     func failed(_ error: OutboxError) {
         // The connection may be all that has the rows.
-        guard database == nil || held.settle() else { return }
+        if let database, !held.settle(storedBytes: database.storedBytes) { return }
         // A full disk that let the transaction be rolled back can be trusted.
         if error.cause == .full, database?.connection.isInTransaction == false { return }
         database = nil
@@ -684,7 +686,7 @@ extension Outbox {
                     try handover.goOn(plan: queue.plan, parts: parts, isReplaced: !memory.copies.isEmpty)
                 }
             }
-            if !held.settle() {
+            if !held.settle(storedBytes: queue.database.storedBytes) {
                 throw OutboxError(.io, path: settings.path, message: "another program has changed its files meanwhile")
             }
         } catch {

@@ -36,6 +36,8 @@ final class Books {
     private var retriedBefore: [String?: Int] = [:]
     /// What this disk lost does not count: it lies, or was damaged.
     var isDiskTrusted = true
+    /// No other program has written to the files of the queue.
+    var areFilesLeftAlone = true
     /// Processes that ended while the disk refused: what they settled may not have reached it.
     var troubledEnds: Set<Int> = []
     /// Batches that were given up, as when a failing disk lost rows of theirs: an answer to them is for none.

@@ -96,6 +96,9 @@ final class Oracle {
         if reply.recovery.corruptRecovered > 0, books.isDiskTrusted {
             books.fail(.nothingLost, "a sound queue was set aside: \(reply.recovery.reason ?? "")")
         }
+        if reply.replacement.count > 0, books.areFilesLeftAlone {
+            books.fail(.nothingLost, "a change of its own was taken for one of another program: \(reply.replacement.words ?? "")")
+        }
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }

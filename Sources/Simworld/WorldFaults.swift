@@ -79,6 +79,7 @@ final class WorldFaults {
             }
         case .reader: world.writer?.readerCame()
         case .files(let fault):
+            world.books.areFilesLeftAlone = false
             // What happens between two processes is nothing that the next one could know.
             if world.agent != nil, disk.strike(fault) { world.books.isDiskTrusted = false }
         case .command(let line): world.ask(line)

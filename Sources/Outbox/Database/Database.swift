@@ -23,6 +23,10 @@ final class Database {
     var insertQuarantine: Statement?
     private let pageSize: Int64
     private var reserved: Int64
+    /// Bytes of the pages that transactions have stored; 0 = none yet.
+    private(set) var storedBytes: Int64 = 0
+    /// Of the one under way.
+    private var countedBytes: Int64 = 0
 
     /// Makes the file when there is none and brings it to the newest schema.
     ///
@@ -209,8 +213,10 @@ final class Database {
             let value = try work()
             try commit.run()
             connection.committed()
+            storedBytes = max(storedBytes, countedBytes)
             return value
         } catch {
+            countedBytes = 0
             if connection.isInTransaction { try? rollback.run() }
             throw error
         }
@@ -227,13 +233,14 @@ final class Database {
     /// the disk becomes, and the log starts again: commits that add no page go on.
     func reserve() throws(OutboxError) {
         guard below == nil, try pageCount.step() else { return }
-        let pages = pageCount.integer(0)
+        let bytes = pageCount.integer(0) * pageSize
         pageCount.reset()
-        guard pages * pageSize > reserved else { return }
-        guard connection.allocate(pages * pageSize) else {
+        countedBytes = bytes
+        guard bytes > reserved else { return }
+        guard connection.allocate(bytes) else {
             throw OutboxError(.full, path: connection.path, message: "no room for its next pages")
         }
-        reserved = (pages * pageSize + Connection.growth - 1) / Connection.growth * Connection.growth
+        reserved = (bytes + Connection.growth - 1) / Connection.growth * Connection.growth
     }
 
     /// Bytes of all pages, of the pages in use, and of the log.

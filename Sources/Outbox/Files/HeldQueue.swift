@@ -134,15 +134,19 @@ final class HeldQueue {
 
     /// This process has written to the files, or tried to.
     ///
+    /// - Parameter storedBytes: of the pages that are stored. SQLite cuts the database off no further: room that was given to a
+    ///   transaction goes when that is rolled back.
     /// - Returns: whether they are in place. Otherwise nothing that was written counts before they are put back.
     @discardableResult
-    func settle() -> Bool {
+    func settle(storedBytes: Int64) -> Bool {
         let (main, wal) = (medium.mark(path), medium.mark(logPath))
         if !Self.isInPlace(database, main) { pending.insert(.databaseMoved) }
         if !Self.isInPlace(log, wal) { pending.insert(.logMoved) }
         if log == nil, wal == nil { pending.formUnion([.logMoved, .logWritten]) }
-        // SQLite never cuts off the database, and the log down to this size only.
-        if isWatched, let database, let main, main.size < database.mark.size { pending.insert(.databaseWritten) }
+        // The log it cuts off down to this size only.
+        if isWatched, let database, let main, main.size < min(database.mark.size, storedBytes) {
+            pending.insert(.databaseWritten)
+        }
         if isWatched, let log, let wal, wal.size < min(log.mark.size, Schema.logBytesKept) {
             pending.insert(.logWritten)
         }
