@@ -97,7 +97,8 @@ final class Oracle {
             books.fail(.nothingLost, "a sound queue was set aside: \(reply.recovery.reason ?? "")")
         }
         if reply.replacement.count > 0, books.areFilesLeftAlone {
-            books.fail(.nothingLost, "a change of its own was taken for one of another program: \(reply.replacement.words ?? "")")
+            books.fail(
+                .nothingLost, "a change of its own was taken for one of another program: \(reply.replacement.words ?? "")")
         }
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil

@@ -232,6 +232,15 @@ final class RequestOracle {
         attempt.rows.filter { $0 >= 0 && books.rows[$0].key.ms % divisor == 0 }
     }
 
+    /// At most so many rows that an endpoint has still to send are refused by a server whose poison is this.
+    func poisonedRows(for name: String, _ divisor: Int64) -> Int {
+        guard let account = books.accounts[name] else { return 0 }
+        let poisoned = books.rows[account.since...].indices.filter {
+            books.rows[$0].key.ms % divisor == 0 && !account.stored.contains($0)
+        }
+        return max(0, poisoned.count - account.quarantined)
+    }
+
     /// - Parameter refused: places in the body that the server did not take.
     func stored(_ attempt: Attempt, but refused: Set<Int> = []) {
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {

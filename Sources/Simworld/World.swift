@@ -154,6 +154,8 @@ public final class World {
 
     /// One of the servers goes on failing over some rows after the faults have stopped.
     private var isStumbling: Bool { seed % 32 == 7 }
+    /// See `Mood.stumble`.
+    private static let stumble: Int64 = 97
     private static func mayHaveBroker(_ seed: UInt64) -> Bool {
         seed % 16 == 9 || seed % 16 == 11 || isRemote(seed) && seed % 3 == 0
     }
@@ -507,7 +509,7 @@ public final class World {
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         if isStumbling, let name = network.servers.keys.sorted().first {
-            network.behaves(name, .stumble(97, .any))
+            network.behaves(name, .stumble(Self.stumble, .any))
         }
         agent?.linksChanged()
         // A fault that ended after this would let the receiver go on, and rows would come for ever.
@@ -554,6 +556,13 @@ public final class World {
                 return concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
             }
             if host.time < until { return awaitDrained(until) }
+            // Where nothing else is left to be accepted, nothing tells a row that the server cannot take from a server that fails.
+            let isLate = late.contains { endpoint, rows, _ in
+                !isStumbling || rows > network.oracle.poisonedRows(for: endpoint, Self.stumble)
+            }
+            if !isLate, agent.rowsHeld == 0, !agent.diskRefuses {
+                return concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+            }
             books.fail(
                 .liveness,
                 "three hours after the last fault \(agent.rowsHeld) rows are in memory\(agent.diskRefuses ? ", the disk is not asked" : ""), and "
