@@ -98,7 +98,8 @@ final class Oracle {
         }
         if reply.replacement.count > 0, books.areFilesLeftAlone {
             books.fail(
-                .nothingLost, "a change of its own was taken for one of another program: \(reply.replacement.words ?? "")")
+                .nothingLost,
+                "a change of its own was taken for one of another program: \(reply.replacement.words ?? "")")
         }
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil

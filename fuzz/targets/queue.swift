@@ -226,7 +226,10 @@ private struct Daemon {
     }
 
     mutating func run() {
-        let namesOther = waypost_sqlite_journal_names_file(simdisk_vfs, path + "-journal") != 0
+        // Of the queue, or of a copy that was set aside.
+        let namesOther = [path, path + ".corrupt-1"].contains {
+            waypost_sqlite_journal_names_file(simdisk_vfs, $0 + "-journal") != 0
+        }
         guard let outbox = open() else { return }
         // Such a journal has to be removed by hand.
         if namesOther, outbox.refusal?.cause == .cannotOpen { return outbox.close() }
