@@ -227,7 +227,7 @@ private struct Daemon {
 
     mutating func run() {
         // Of the queue, or of a copy that was set aside.
-        let namesOther = [path, path + ".corrupt-1"].contains {
+        let namesOther = ([path] + (1...9).map { "\(path).corrupt-\($0)" }).contains {
             waypost_sqlite_journal_names_file(simdisk_vfs, $0 + "-journal") != 0
         }
         guard let outbox = open() else { return }
