@@ -171,8 +171,8 @@ enum DeliveryChecks {
             guard !copies.isEmpty else { return .ok(words) }
             let shown = copies.prefix(copiesShown).joined(separator: ", ")
             return .degraded(
-                "damaged copies were set aside: \(shown)",
-                "ls -l \(path.parentDirectory.shellWord)  # keep to report, or delete")
+                "copies of damaged or replaced queues are kept: \(shown)",
+                "ls -l \(path.parentDirectory.shellWord)  # after a day, report or delete them")
         }
     }
 
