@@ -89,10 +89,9 @@ final class HeldQueue {
         note(medium.mark(path), medium.mark(logPath))
     }
 
-    /// The file that is held was damaged, and has become the last copy.
+    /// The file that is held was damaged, and has become a copy.
     private var isSetAside: Bool {
-        guard !isInPlace, let copy = files.copies().last else { return false }
-        return Self.isInPlace(database, medium.mark(files.copy(copy)))
+        !isInPlace && files.copies().contains { Self.isInPlace(database, medium.mark(files.copy($0))) }
     }
 
     /// The name of the database leads to the file that is held, or none is held.
@@ -109,6 +108,8 @@ final class HeldQueue {
     /// have been the last to close it, and has copied the log into the database.
     /// - Parameter isOpen: a connection has the files open.
     func difference(isOpen: Bool) -> FileDifference {
+        // Setting it aside may have failed half-way: whatever opens the queue goes on from the copy.
+        if !isOpen, isSetAside { (database, log, isWithoutLog, pending) = (nil, nil, false, []) }
         pending.subtract([.databaseMoved, .logMoved])
         if let database { pending.formUnion(compare(database, path, .databaseMoved, .databaseWritten)) }
         if isOpen, let log { pending.formUnion(compare(log, logPath, .logMoved, .logWritten)) }
