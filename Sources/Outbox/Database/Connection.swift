@@ -163,10 +163,9 @@ final class Connection {
         return try statement.step() ? statement.optionalInteger(0) : nil
     }
 
-    func text(_ sql: String) throws(OutboxError) -> String {
-        let statement = try prepare(sql)
-        return try statement.step() ? statement.text(0) : ""
-    }
+    /// The first column of the first row. The statement is run to its end, since it may fail only there: `journal_mode = WAL` gives
+    /// its row before it writes.
+    func text(_ sql: String) throws(OutboxError) -> String { try rows(sql) { $0.text(0) }.first ?? "" }
 
     /// Whether a file that was opened for writing turned out read-only.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
