@@ -10,7 +10,7 @@ extension BrokerReply {
     ///   - needsSubscriber: a message that no one subscribes to is not settled.
     func verdict(of batch: Batch, rowsPerMessage: Int, needsSubscriber: Bool) -> Verdict {
         let meanings = reasons.map { reason in
-            reason.map { !needsSubscriber && $0 == .noMatchingSubscribers ? MQTTMeaning.accepted : $0.meaning }
+            reason.map { !needsSubscriber && $0 == .noMatchingSubscribers ? MQTTMeaning.accepted : $0.publishMeaning }
         }
         let isTaken = ending?.meaning == .taken
         let accepted = meanings.count { $0 == .accepted }

@@ -32,6 +32,10 @@ package struct MQTTReason: RawRepresentable, Hashable, Sendable {
     /// taken for a success.
     package var meaning: MQTTMeaning { Self.table[rawValue]?.meaning ?? (isError ? .retry : .notConfirmed) }
 
+    /// What it means as the answer to PUBLISH. Nothing but `success` says that the message was taken (MQTT 5, 3.4.2.1): the other
+    /// codes of success belong to other packets.
+    package var publishMeaning: MQTTMeaning { meaning == .accepted && self != .success ? .notConfirmed : meaning }
+
     /// All that mean this, in ascending order.
     package static func all(meaning: MQTTMeaning) -> [MQTTReason] {
         table.filter { $0.value.meaning == meaning }.keys.sorted().map(MQTTReason.init)
