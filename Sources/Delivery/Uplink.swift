@@ -210,12 +210,14 @@ public enum TransportFailure: Hashable, Sendable {
     /// The request was written in full, then the connection was closed without a byte.
     case closedWithoutReply(String)
     case broken(String)
+    /// There is no token to send it with.
+    case credential(String)
 
     /// The words for people; no URL, no secret.
     public var message: String {
         switch self {
         case .resolve(let m), .connect(let m), .tls(let m), .clock(let m), .timeout(let m), .closedWithoutReply(let m),
-            .broken(let m):
+            .broken(let m), .credential(let m):
             m
         }
     }
@@ -231,6 +233,7 @@ public enum TransportFailure: Hashable, Sendable {
         case .timeout: .timeout(text)
         case .closedWithoutReply: .closedWithoutReply(text)
         case .broken: .broken(text)
+        case .credential: .credential(text)
         }
     }
 
@@ -244,6 +247,7 @@ public enum TransportFailure: Hashable, Sendable {
         case .timeout: "timeout"
         case .closedWithoutReply: "closed"
         case .broken: "reset"
+        case .credential: "credential"
         }
     }
 }

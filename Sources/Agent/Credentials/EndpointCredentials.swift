@@ -10,7 +10,7 @@ struct CredentialProblem: Error, Hashable {
     var message: String
     /// The clock of this device is the cause.
     var isClock = false
-    /// The issuer of the credential could not be reached. If neither flag is set, a person has to renew it.
+    /// There is no token, and no issuer has refused one. If neither flag is set, a person has to renew the credential.
     var isTransient = false
 }
 

@@ -12,8 +12,8 @@ struct TokenReply: Hashable {
     /// Why there is no token, without any part of it.
     struct Problem: Error, Hashable {
         var message: String
-        /// The issuer could not be reached.
-        var isTransient = false
+        /// The issuer has refused the credential. Nothing else that goes wrong says that another one is needed.
+        var isRefusal = false
     }
 
     /// JSON, or one line that is the token.
@@ -35,7 +35,7 @@ struct TokenReply: Hashable {
             throw Problem(message: "gave no valid token response")
         }
         if let error = document["error"]?.string, document["access_token"]?.string == nil {
-            throw Problem(message: "gave the error \(Self.code(error))")
+            throw Problem(message: "gave the error \(Self.code(error))", isRefusal: true)
         }
         guard let token = Self.token(document["access_token"]?.string) else {
             throw Problem(message: "gave no access_token that a header can hold")

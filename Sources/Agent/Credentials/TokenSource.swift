@@ -118,7 +118,7 @@ final class TokenSource {
             if let rotated = reply.refreshToken, rotated != refreshToken { keep(rotated) }
         case .failure(let failure):
             problem = CredentialProblem(
-                message: "no token: \(name) \(failure.message)", isTransient: failure.isTransient)
+                message: "no token: \(name) \(failure.message)", isTransient: !failure.isRefusal)
         }
         callWaiters()
     }
@@ -173,7 +173,7 @@ final class TokenSource {
     private static func reply(_ printed: [UInt8]) -> Result<TokenReply, TokenReply.Problem> {
         if case .page(let title) = HTMLCheck(UplinkReply(status: 200, body: printed)) {
             let words = "printed a web page\(title.map { " (\"\($0)\")" } ?? "") instead of a token"
-            return .failure(.init(message: words, isTransient: true))
+            return .failure(.init(message: words))
         }
         do throws(TokenReply.Problem) { return .success(try TokenReply(printed: printed)) } catch {
             return .failure(error)
@@ -183,26 +183,28 @@ final class TokenSource {
     private static func reply(_ outcome: UplinkOutcome) -> Result<TokenReply, TokenReply.Problem> {
         switch outcome.result {
         case .failed(let failure):
-            return .failure(.init(message: "cannot be asked: \(failure.message)", isTransient: true))
-        case .published: return .failure(.init(message: "is a broker", isTransient: false))
+            return .failure(.init(message: "cannot be asked: \(failure.message)"))
+        case .published: return .failure(.init(message: "is a broker"))
         case .reply(let reply):
-            if case .page(let title) = HTMLCheck(reply), (200...299).contains(reply.status) {
+            let page = HTMLCheck(reply)
+            if case .page(let title) = page, (200...299).contains(reply.status) {
                 let words = HTMLCheck.words(title: title, key: "token_url")
-                return .failure(.init(message: "answered with status \(reply.status) and \(words)", isTransient: true))
+                return .failure(.init(message: "answered with status \(reply.status) and \(words)"))
             }
-            // A captive portal redirects too.
-            let isTransient =
-                reply.status >= 500 || (300...399).contains(reply.status) || [408, 425, 429].contains(reply.status)
+            // A portal refuses with a page.
+            let isPage = if case .page = page { true } else { false }
+            let refuses = !isPage && [401, 403].contains(reply.status)
             do throws(TokenReply.Problem) {
                 let document = try TokenReply(json: reply.body)
                 guard (200...299).contains(reply.status) else {
-                    return .failure(.init(message: "answered with status \(reply.status)", isTransient: isTransient))
+                    return .failure(.init(message: "answered with status \(reply.status)", isRefusal: refuses))
                 }
                 return .success(document)
             } catch {
                 return .failure(
                     .init(
-                        message: "answered with status \(reply.status) and \(error.message)", isTransient: isTransient))
+                        message: "answered with status \(reply.status) and \(error.message)",
+                        isRefusal: refuses || reply.status == 400 && error.isRefusal))
             }
         }
     }

@@ -144,6 +144,12 @@ final class EndpointDelivery {
         step(at: now)
     }
 
+    /// Secrets in files are others: a pause for the former ones is over.
+    func secretsChanged(at now: EventTime) {
+        schedule.credentialsReplaced()
+        if schedule.state == .paused(reason: "auth") { resumed(at: now) } else { step(at: now) }
+    }
+
     /// Makes the connection to a broker on which others see that this device is there. What goes wrong is told with the first
     /// rows.
     func connect() {
@@ -305,7 +311,7 @@ final class EndpointDelivery {
         } answered: { [unowned self] outcome, request in
             finished(outcome, attempt, batch, wasCompressed: request.gzip)
         } withheld: { [unowned self] problem in
-            let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
+            let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .credential(problem.message)
             answered(
                 attempt,
                 problem.isClock || problem.isTransient
@@ -387,7 +393,7 @@ final class EndpointDelivery {
     private func refreshCredentials(at now: EventTime) {
         let attempt = schedule.refreshStarted(at: now)
         let route = batches.first.map(route(of:)) ?? routes[schedule.route]
-        route.credentials.refresh(at: now) { [unowned self] renewal in
+        route.credentials.refresh(at: now) { [unowned self, weak credentials = route.credentials] renewal in
             guard receives(attempt) else { return }
             let stateBefore = schedule.state
             schedule.credentialsRefreshed(attempt, renewal, jitter: jitter(), at: loop.now)
@@ -397,7 +403,9 @@ final class EndpointDelivery {
                     batches.first.flatMap { batches.history(of: $0.id)?.answer.status }.map {
                         "\(Verdict.words(ofStatus: $0)), "
                     } ?? ""
-                let why = renewal == .later ? "no other credential is available now" : "the credential is refused"
+                let why =
+                    credentials?.tokenLife(at: loop.now).problem
+                    ?? (renewal == .later ? "no other credential is available now" : "the credential is refused")
                 failed(status + why, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)

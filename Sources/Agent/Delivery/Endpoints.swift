@@ -64,7 +64,13 @@ final class Endpoints {
     }
 
     /// Reads secrets again that are in files.
-    func rereadSecrets() { for credentials in credentials { credentials.reread() } }
+    func rereadSecrets(at now: EventTime) {
+        let changed = credentials.filter { $0.reread() }
+        func isChanged(_ way: EndpointDelivery.Route) -> Bool { changed.contains { $0 === way.credentials } }
+        for delivery in deliveries where delivery.routes.contains(where: isChanged) {
+            delivery.secretsChanged(at: now)
+        }
+    }
 
     /// - Parameter sinceBoot: the host has just started, perhaps with a whole fleet: each device sends at a time of its own.
     func start(sinceBoot: Bool, at now: EventTime) {

@@ -279,7 +279,7 @@ final class ConfigurationInForce {
 
     /// Reads again what may have changed outside the file.
     private func renewSecrets(at now: EventTime) {
-        endpoints.rereadSecrets()
+        endpoints.rereadSecrets(at: now)
         for channel in channels {
             channel.reload(
                 config.channels.first { $0.endpoint.settings.name == channel.config.endpoint.settings.name }, at: now)

@@ -29,7 +29,7 @@ extension TransportFailure {
     /// The server may have had a part of the request before.
     public var mayFollowRequest: Bool {
         switch self {
-        case .resolve, .connect, .tls, .clock: false
+        case .resolve, .connect, .tls, .clock, .credential: false
         case .timeout, .closedWithoutReply, .broken: true
         }
     }

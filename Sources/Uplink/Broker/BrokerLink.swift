@@ -58,7 +58,7 @@ struct BrokerLink {
             switch broker.subscriber {
             case .optional: break
             case .required: if reason == .noMatchingSubscribers { isHeld = true }
-            case .awaited: if reason.meaning == .accepted { broker.subscriber = .required } else { isHeld = true }
+            case .awaited: if reason.publishMeaning == .accepted { broker.subscriber = .required } else { isHeld = true }
             }
         }
     }
@@ -511,7 +511,7 @@ extension TransportFailure {
     fileprivate var beforePublishing: TransportFailure {
         switch self {
         case .timeout(let words), .closedWithoutReply(let words), .broken(let words): .connect(words)
-        case .resolve, .connect, .tls, .clock: self
+        case .resolve, .connect, .tls, .clock, .credential: self
         }
     }
 }

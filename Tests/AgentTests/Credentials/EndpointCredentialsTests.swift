@@ -200,6 +200,10 @@ import Uplink
 
     static let issuerAnswers: [(Int, String, String)] = [
         (401, #"{"error":"invalid_client"}"#, "answered with status 401 and gave the error invalid_client"),
+        (400, #"{"error":"invalid_grant"}"#, "answered with status 400 and gave the error invalid_grant"),
+        (400, "no", "answered with status 400 and gave no valid token response"),
+        (403, "<html>", "answered with status 403 and gave no valid token response"),
+        (204, "", "answered with status 204 and gave no valid token response"),
         (500, "<html>", "answered with status 500 and gave no valid token response"),
         (200, #"{"access_token":"a\nb"}"#, "answered with status 200 and gave no access_token that a header can hold"),
         (503, #"{"access_token":"t"}"#, "answered with status 503"),
@@ -211,8 +215,8 @@ import Uplink
     func saysWhatTheIssuerSaid(status: Int, body: String, words: String) throws {
         let requests = try issued()
         requests.answer = answer(status, body)
-        // A captive portal is none of the issuer's words.
-        let isTransient = status >= 500 || status == 302 || body == "<html>"
+        // Nothing but a refusal by the issuer says that another credential is needed.
+        let isTransient = !(status == 401 || status == 400 && body.hasPrefix("{"))
         #expect(throws: CredentialProblem(message: "no token: login.example \(words)", isTransient: isTransient)) {
             try requests.headers()
         }
