@@ -98,8 +98,13 @@ extension SimulatedNetwork {
     }
 
     private func noteSubscriber(_ outcome: UplinkOutcome, of name: String) {
-        guard case .published(let reply) = outcome.result, reply.ending == nil else { return }
+        guard case .published(let reply) = outcome.result else { return }
         let said = reply.reasons.compactMap { $0 }
+        // What was confirmed before the connection ended counts as well.
+        guard reply.ending == nil else {
+            if said.contains(.success) { unheard.remove(name) }
+            return
+        }
         if said.first == .noMatchingSubscribers || said.contains(.noMatchingSubscribers) && said.contains(.success) {
             unheard.insert(name)
         } else if said.contains(.success) {
