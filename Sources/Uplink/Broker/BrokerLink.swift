@@ -58,7 +58,8 @@ struct BrokerLink {
             switch broker.subscriber {
             case .optional: break
             case .required: if reason == .noMatchingSubscribers { isHeld = true }
-            case .awaited: if reason.publishMeaning == .accepted { broker.subscriber = .required } else { isHeld = true }
+            case .awaited where reason.publishMeaning == .accepted: broker.subscriber = .required
+            case .awaited: isHeld = true
             }
         }
     }

@@ -187,7 +187,7 @@ import Testing
         try bench.start()
         // The first row asks for the token, and the command may have failed before the last one is there.
         try bench.rig.waitForEndpoint(within: 60) {
-            $0["reason"] as? String == "auth" && $0["waiting"] as? Int == bench.times.count
+            ($0["failed"] as? [String: Int])?["credential"] ?? 0 > 0 && $0["waiting"] as? Int == bench.times.count
         }
         #expect(server.exchanges.isEmpty)
         // The command runs once a minute at most: a restart is what a minute later would be.
