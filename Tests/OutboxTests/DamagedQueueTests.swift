@@ -385,43 +385,6 @@ import Testing
         #expect(numbers.count >= 200 && Set(numbers).count == numbers.count, "\(numbers.count)")
     }
 
-    /// Nobody knows how far the log of an earlier process has to reach, but what was flushed behind a wrong frame is there.
-    @Test(arguments: [20, 60, 700, 25_000]) func aLogThatWasChangedBeforeAStartIsKept(place: Int) throws {
-        let outbox = try Outbox.open(scratch)
-        for start in stride(from: 0, to: 200, by: 10) { try outbox.append(start..<start + 10) }
-        outbox.close()
-        var log = Scratch.read(scratch.path + "-wal")
-        try #require(log.count > 25_000)
-        #expect(try OutboxReader(path: scratch.path).verify() == [])
-        log[place] ^= 0xFF
-        Scratch.write(log, to: scratch.path + "-wal")
-        if place > 1000 {
-            #expect(try OutboxReader(path: scratch.path).verify().first?.contains("its log is damaged") == true)
-        }
-        let next = try Outbox.open(scratch, random: [UInt8](repeating: 9, count: 16))
-        #expect(next.current.recovery.reason?.contains("its log is damaged before at least") == true)
-        #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == log)
-        try next.append(200..<210)
-        try bringAllBack(next)
-        let numbers = try numbers(next)
-        #expect(Set(numbers).isSuperset(of: 200..<210) && Set(numbers).count >= 200, "\(numbers.count)")
-    }
-
-    /// What a power cut leaves of the last commit is no damage.
-    @Test func aLogWhoseLastCommitIsTornIsSound() throws {
-        let outbox = try Outbox.open(scratch)
-        for start in stride(from: 0, to: 100, by: 10) { try outbox.append(start..<start + 10) }
-        let before = Scratch.read(scratch.path + "-wal")
-        try outbox.append(100..<140)
-        outbox.close()
-        var log = Scratch.read(scratch.path + "-wal")
-        let place = try #require(zip(before, log).enumerated().first { $1.0 != $1.1 }?.offset ?? before.count)
-        log[place + 40] ^= 0xFF
-        Scratch.write(log, to: scratch.path + "-wal")
-        let next = try Outbox.open(scratch)
-        #expect(next.current.recovery.corruptRecovered == 0 && next.current.rows == 100)
-    }
-
     /// Others may copy the log back and delete it, or leave a part of it to be copied.
     @Test func aLogThatWasCopiedBackHasNotEndedEarly() throws {
         let outbox = try Outbox.open(scratch)

@@ -215,12 +215,7 @@ final class Connection {
     private func check(_ committed: Committed) throws(OutboxError) {
         // A file that is gone is none that ends early.
         guard medium.size(path) > 0 else { return committed.forget() }
-        guard committed.lastSeq > 0 || committed.logEnd != nil else {
-            // Opens the log.
-            _ = try integer("PRAGMA user_version")
-            guard let problem = try problemOfLog() else { return }
-            throw OutboxError(.corrupt, path: path, message: problem)
-        }
+        guard committed.lastSeq > 0 || committed.logEnd != nil else { return }
         let version = Int(try integer("PRAGMA user_version"))
         let earlier = OutboxError(.corrupt, path: path, message: "it ends before the last commit")
         if let end = committed.logEnd {

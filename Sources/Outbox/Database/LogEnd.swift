@@ -51,52 +51,7 @@ struct LogEnd: Equatable {
     }
 }
 
-// What nobody knows who has not written it.
-extension LogEnd {
-    /// Commits in the log behind its first frame that is not as it was written, where recovery ends.
-    ///
-    /// The last of them may be one that a power cut kept from being flushed. Each of the others was flushed before the next one was
-    /// written, and with it all frames before it: they are lost because something has changed the log since.
-    static func commitsBehindItsEnd(in connection: Connection) throws(OutboxError) -> Int {
-        guard waypost_sqlite_log_size(connection.handle) > 0 else { return 0 }
-        var header = [UInt8](repeating: 0, count: headerSize)
-        guard try connection.readLog(&header, at: 0) else { return 0 }
-        var sum = LogChecksum(isBigEndian: header[3] & 1 == 1)
-        sum.add(header[..<24])
-        var isWhole = sum.bytes == header[24...]
-        var salts = Array(header[saltsOfHeader])
-        var frame = [UInt8](repeating: 0, count: frameSize)
-        // Copies of the last frame may fill a sector.
-        var last: [UInt8] = []
-        var commits = 0
-        var number = 0
-        while try connection.readLog(&frame, at: headerSize + number * frameSize) {
-            // Frames of a damaged header are those that follow one another.
-            if !isWhole, number == 0 { salts = Array(frame[saltsOfFrame]) }
-            sum.add(frame[..<8])
-            sum.add(frame[frameHeaderSize...])
-            let isNext = salts[...] == frame[saltsOfFrame] && sum.bytes == frame[16..<24]
-            if isWhole {
-                isWhole = isNext
-            } else if isNext, frame[4..<8].contains(where: { $0 != 0 }), frame[frameHeaderSize...] != last[...] {
-                last = Array(frame[frameHeaderSize...])
-                commits += 1
-            }
-            // What follows a frame goes on from the checksum that it bears.
-            sum = LogChecksum(isBigEndian: sum.isBigEndian, bytes: frame[16..<24])
-            number += 1
-        }
-        return commits
-    }
-}
-
 extension Connection {
-    /// Whether commits that were flushed are behind a frame of the log that is not as it was written; in words, nil = none.
-    func problemOfLog() throws(OutboxError) -> String? {
-        let commits = try LogEnd.commitsBehindItsEnd(in: self)
-        return commits > 1 ? "its log is damaged before at least \(commits - 1) of its commits" : nil
-    }
-
     /// - Returns: whether the log is as long.
     /// - Throws: where it cannot be read.
     fileprivate func readLog(_ bytes: inout [UInt8], at offset: Int) throws(OutboxError) -> Bool {
@@ -119,13 +74,6 @@ private struct LogChecksum {
     private var second: UInt32 = 0
 
     init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
-
-    /// - Parameter bytes: eight, as they stand in the log.
-    init(isBigEndian: Bool, bytes: ArraySlice<UInt8>) {
-        self.isBigEndian = isBigEndian
-        let words = [bytes.prefix(4), bytes.suffix(4)].map { $0.reduce(0) { $0 << 8 | UInt32($1) } }
-        (first, second) = (words[0], words[1])
-    }
 
     /// - Parameter bytes: a multiple of eight.
     mutating func add(_ bytes: ArraySlice<UInt8>) {

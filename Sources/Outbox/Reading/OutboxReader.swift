@@ -131,7 +131,6 @@ public final class OutboxReader {
                 // What it has found says more.
                 if problems.isEmpty { throw error }
             }
-            if let problem = try database.connection.problemOfLog() { problems.append(problem) }
             if problems.isEmpty { problems = try database.rows.problems() }
             // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }

@@ -65,7 +65,7 @@ struct QueueOpening {
         let damaged = try DamagedQueue(path: files.copy(copy), isPatient: isPatient, medium: medium)
         var plan = plan ?? damaged.plan ?? SalvagePlan(parts: files.copies().filter { $0 != copy }.map(wholeCopy))
         var part = wholeCopy(copy)
-        if lastSeq > 0 { part.through = lastSeq } else if let last = damaged.lastBehindLog { part.through = last }
+        if lastSeq > 0 { part.through = lastSeq }
         plan.parts.append(part)
         plan.counts[copy] = .init(expected: expected.map(Int64.init) ?? damaged.expected)
         let mark = max(lastSeq, damaged.lastSeq)
@@ -195,8 +195,6 @@ private struct DamagedQueue {
     var endpoints: [Ledger.Endpoint] = []
     /// nil: numbers may have been given that cannot be read.
     var uuid: [UInt8]?
-    /// The last row that is there behind the end of a damaged log; nil: the log is sound.
-    var lastBehindLog: Int64?
     private var database: Database?
     private let isPatient: Bool
 
@@ -220,10 +218,6 @@ private struct DamagedQueue {
             let seq = try read { () throws(OutboxError) in try connection.integer(sql) }
             guard let seq, (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)
-        }
-        if try read({ () throws(OutboxError) in try connection.problemOfLog() }) != nil {
-            lastBehindLog = SegmentPages.last(of: connection).map { max(lastSeq, min($0, Ledger.seqMax / 2)) }
-            lastSeq = max(lastSeq, lastBehindLog ?? 0)
         }
         func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
             try read { () throws(OutboxError) in try database.blob(key) }
