@@ -133,11 +133,7 @@ final class EndpointDelivery {
         settings = routes[0].settings
         schedule.reloaded(settings, at: now)
         if !replaced.isEmpty {
-            schedule.credentialsReplaced()
-            // A request that is under way ends with those that it has; what still waits for them is begun again.
-            if transfer == nil || replaced.contains(where: { $1.credentials.lacksOne(of: $0.credentials) }) {
-                abandonAttempt(because: "its credentials were replaced meanwhile")
-            }
+            credentialsReplaced(areFewer: replaced.contains { $1.credentials.lacksOne(of: $0.credentials) })
         }
         // Another session ends the connection that carries the request.
         if transfer == nil { connect() } else { connectsAfterwards = true }
@@ -146,8 +142,16 @@ final class EndpointDelivery {
 
     /// Secrets in files are others: a pause for the former ones is over.
     func secretsChanged(at now: EventTime) {
-        schedule.credentialsReplaced()
+        credentialsReplaced()
         if schedule.state == .paused(reason: "auth") { resumed(at: now) } else { step(at: now) }
+    }
+
+    /// A request that is under way ends with those that it has; what still waits for them is begun again.
+    ///
+    /// - Parameter areFewer: the request may not end with them.
+    private func credentialsReplaced(areFewer: Bool = false) {
+        schedule.credentialsReplaced()
+        if transfer == nil || areFewer { abandonAttempt(because: "its credentials were replaced meanwhile") }
     }
 
     /// Makes the connection to a broker on which others see that this device is there. What goes wrong is told with the first

@@ -63,7 +63,8 @@ struct Compression: Sendable {
 }
 
 extension Verdict {
-    fileprivate var isAcceptance: Bool {
+    /// Rows were accepted, if not all of them.
+    var isAcceptance: Bool {
         switch self {
         case .accepted, .partlyAccepted: true
         default: false

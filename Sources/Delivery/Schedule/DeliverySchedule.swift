@@ -495,8 +495,7 @@ extension DeliverySchedule {
     }
 
     private mutating func answeredWithoutBatch(_ verdict: Verdict, jitter: Double, at now: EventTime) {
-        if verdict == .accepted { succeeded(rows: 0, at: now) }
-        if case .partlyAccepted = verdict { succeeded(rows: 0, at: now) }
+        if verdict.isAcceptance { succeeded(rows: 0, at: now) }
         if verdict.lacksSubscriber { return awaitSubscriber(jitter: jitter, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: break

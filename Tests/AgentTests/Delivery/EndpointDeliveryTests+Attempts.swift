@@ -362,6 +362,36 @@ extension EndpointDeliveryTests {
         }
     }
 
+    /// The server refuses the old one while it is under way, or the endpoint pauses for it already.
+    @Test(arguments: [true, false]) func aSecretThatIsFoundChangedIsTriedAtOnce(isUnderWay: Bool) throws {
+        let directory = try TemporaryDirectory()
+        try bench { loop, delivery, uplink in
+            try directory.write("token", "old\n")
+            let text = """
+                \(smallest)[[endpoint]]
+                name = "main"
+                base_url = "https://f.example"
+                auth = { kind = "bearer", token = "file:\(directory.path)/token" }
+                """
+            let credentials = EndpointCredentials(
+                try loaded(text).config.endpoints[0], uplink: uplink, log: .silent, loop: loop)
+            delivery.reload([.init(settings: settings, credentials: credentials)], at: loop.now)
+            sending(loop, delivery)
+            if !isUnderWay {
+                uplink.answer(401)
+                #expect(delivery.schedule.state == .paused(reason: "auth") && uplink.requestsOpen == 0)
+            }
+            try directory.write("token", "new\n")
+            #expect(credentials.reread())
+            delivery.secretsChanged(at: loop.now)
+            if isUnderWay { uplink.answer(401) }
+            let sent = uplink.requests.map { $0.headers.first { $0.name == "Authorization" }?.value }
+            #expect(sent == ["Bearer old", "Bearer new"] && uplink.requestsOpen == 1)
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5 && delivery.schedule.state == .active)
+        }
+    }
+
     @Test func whatTheProgramDoesNotWaitForIsGivenUp() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)

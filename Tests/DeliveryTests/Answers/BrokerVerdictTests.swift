@@ -54,6 +54,9 @@ import Testing
         Case([MQTTReason(rawValue: 0xFE)], .retry(.reason(0xFE), after: nil)),
         // A code below 0x80 that no standard has is no success.
         Case([MQTTReason(rawValue: 0x42)], .retry(.reason(0x42), after: nil)),
+        // Nor is one of SUBACK or UNSUBACK.
+        Case([MQTTReason(rawValue: 0x01)], .retry(.reason(0x01), after: nil)),
+        Case([.success, MQTTReason(rawValue: 0x11)], partly(again: [2])),
         Case([.success, nil, nil], failure: broker, partly(again: [2, 3])),
         Case([nil], failure: broker, .retry(.transport(broker), after: nil)),
         Case([nil], ending: .badCredential, failure: broker, .authStop(status: 0x86)),
