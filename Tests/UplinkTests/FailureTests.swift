@@ -207,7 +207,11 @@ import Testing
         }
         let failure = try PollLoop().failure(
             UplinkRequest(url: server.url, body: [UInt8](repeating: 1, count: 32 << 20)))
-        #expect(failure == .broken("127.0.0.1:\(server.port) answered before it had the whole request (status 200)"))
+        // A close with bytes unread resets the connection, which may overtake the answer.
+        let messages =
+            ["answered before it had the whole request (status 200)"]
+            + (readsTheRest ? [] : ["the connection broke while the request was being sent: Connection reset by peer"])
+        #expect(failure.word == "reset" && messages.contains { failure.message.hasSuffix($0) })
     }
 
     @Test(arguments: ["http", "https"])
