@@ -257,6 +257,16 @@ import Testing
         #expect(found == Array(1..<5900))
     }
 
+    /// SQLite calls it a mistake in the statement.
+    @Test func aSchemaFormatThatIsUnknownIsDamage() throws {
+        try Outbox.open(scratch, rows: 100).close()
+        try spoil { bytes, _ in bytes[47] = 5 }
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try bringAllBack(outbox)
+        #expect(try rows(outbox).count == 100)
+    }
+
     /// The header, and most of what says which tables there are.
     @Test func bringsBackAQueueWhoseFirstSectorIsLost() throws {
         _ = try makeQueue()

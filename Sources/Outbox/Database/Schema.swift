@@ -181,12 +181,17 @@ enum Schema {
     /// The tables that the steps lead to. SQLite parses all of them again after each step, so the steps run once per process.
     private static let newest = Mutex<String?>(nil)
 
-    /// Whether a file has every table, with every column, of the version that it says it has.
+    /// Whether a file has every table, with every column, of the version that it says it has. One whose tables SQLite cannot
+    /// read, because its header names another format for instance, has not.
     static func isComplete(at path: String, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
         let file = try Connection(path: path, access: .readWrite, medium: medium)
+        return try unlessDamaged(true) { () throws(OutboxError) in try isComplete(file, medium) } ?? false
+    }
+
+    private static func isComplete(_ file: Connection, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
         let version = try file.integer("PRAGMA user_version")
         guard (0...Int64(migrations.count)).contains(version) else { return false }
-        let new = try Connection(inMemoryFor: path, medium: medium)
+        let new = try Connection(inMemoryFor: file.path, medium: medium)
         for step in migrations.prefix(Int(version)) { try new.execute(step) }
         func columns(of connection: Connection) throws(OutboxError) -> [String] {
             try connection.rows(
