@@ -185,13 +185,9 @@ enum Schema {
     /// read, because its header names another format for instance, has not.
     static func isComplete(at path: String, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
         let file = try Connection(path: path, access: .readWrite, medium: medium)
-        return try unlessDamaged(true) { () throws(OutboxError) in try isComplete(file, medium) } ?? false
-    }
-
-    private static func isComplete(_ file: Connection, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
         let version = try file.integer("PRAGMA user_version")
         guard (0...Int64(migrations.count)).contains(version) else { return false }
-        let new = try Connection(inMemoryFor: file.path, medium: medium)
+        let new = try Connection(inMemoryFor: path, medium: medium)
         for step in migrations.prefix(Int(version)) { try new.execute(step) }
         func columns(of connection: Connection) throws(OutboxError) -> [String] {
             try connection.rows(
@@ -201,7 +197,10 @@ enum Schema {
                 """
             ) { $0.text(0) }
         }
-        return try Set(columns(of: new)).isSubset(of: columns(of: file))
+        // A statement that fails here too is a mistake of ours, which says nothing about the file.
+        let wanted = try Set(columns(of: new))
+        let found = try unlessDamaged(true) { () throws(OutboxError) in try columns(of: file) }
+        return found.map(wanted.isSubset) ?? false
     }
 
     /// A database in which nothing was ever stored: its first transaction never ended.
