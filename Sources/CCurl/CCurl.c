@@ -1,6 +1,11 @@
 #include "CCurl.h"
 
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 CURLcode waypost_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -78,4 +83,19 @@ CURLMcode waypost_curl_multi_set_socket_function(CURLM *multi, curl_socket_callb
 
 CURLSHcode waypost_curl_share_set_data(CURLSH *share, curl_lock_data data) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
+int waypost_tcp_unacknowledged(int fd) {
+    int bytes = 0;
+    return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+int64_t waypost_tcp_silence_ms(int fd) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_last_ack_recv : -1;
+}
+
+void waypost_tcp_limit_silence(int fd, unsigned int milliseconds) {
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

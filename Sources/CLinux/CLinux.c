@@ -45,6 +45,28 @@ int waypost_chgrp(int fd, gid_t group) { return fchownat(fd, "", (uid_t)-1, grou
 
 int waypost_timerfd(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
 
+static int watch_clock(int fd) {
+    // Never, unless the clock is set before.
+    struct itimerspec when = {.it_value = {.tv_sec = INT64_MAX}};
+    return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &when, NULL);
+}
+
+int waypost_clock_watch(void) {
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0 || watch_clock(fd) == 0) return fd;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
+}
+
+bool waypost_clock_watch_read(int fd) {
+    uint64_t count;
+    bool was_set = read(fd, &count, sizeof count) < 0 && errno == ECANCELED;
+    (void)watch_clock(fd);
+    return was_set;
+}
+
 int waypost_timerfd_arm(int fd, int64_t boottime_ns) {
     struct itimerspec when = {0};
     if (boottime_ns > 0) {

@@ -126,6 +126,9 @@ public struct EndpointSettings: Hashable, Sendable {
     /// What decides whose rows these are and where they go. If it changes while rows wait, the endpoint is held.
     public var fingerprint: String { "\(baseURL)\n\(device)" + (assetID.map { "\n\($0)" } ?? "") }
 
+    /// Somebody on the way may answer in place of the server.
+    var canBeIntercepted: Bool { baseURL.prefix(7).lowercased() == "http://" }
+
     /// What is wrong with `clientIDSharedWith`, and what to do, for people.
     public static func words(clientIDSharedWith other: String) -> String {
         "its client id is that of endpoint \"\(other)\" at the same broker, whose session is another, so that each ends the "

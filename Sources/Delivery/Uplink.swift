@@ -201,7 +201,12 @@ public struct BrokerReply: Hashable, Sendable {
 /// Why there is no answer.
 public enum TransportFailure: Hashable, Sendable {
     case resolve(String)
+    /// The host refuses the connection.
     case connect(String)
+    /// Nothing came back from the host: there is no route, or no answer to the attempt to connect.
+    case unreachable(String)
+    /// The address or the route that the connection was bound to is gone. The request is worth a repetition at once.
+    case moved(String)
     /// Handshake, or a certificate that is refused by name, chain or clock.
     case tls(String)
     /// A certificate is refused for its dates, by a device whose clock is not known to be right.
@@ -216,8 +221,8 @@ public enum TransportFailure: Hashable, Sendable {
     /// The words for people; no URL, no secret.
     public var message: String {
         switch self {
-        case .resolve(let m), .connect(let m), .tls(let m), .clock(let m), .timeout(let m), .closedWithoutReply(let m),
-            .broken(let m), .credential(let m):
+        case .resolve(let m), .connect(let m), .unreachable(let m), .moved(let m), .tls(let m), .clock(let m),
+            .timeout(let m), .closedWithoutReply(let m), .broken(let m), .credential(let m):
             m
         }
     }
@@ -228,6 +233,8 @@ public enum TransportFailure: Hashable, Sendable {
         return switch self {
         case .resolve: .resolve(text)
         case .connect: .connect(text)
+        case .unreachable: .unreachable(text)
+        case .moved: .moved(text)
         case .tls: .tls(text)
         case .clock: .clock(text)
         case .timeout: .timeout(text)
@@ -237,11 +244,20 @@ public enum TransportFailure: Hashable, Sendable {
         }
     }
 
+    /// Nothing of the attempt has reached the server, as far as is known: that costs the server nothing.
+    package var isUnreached: Bool {
+        switch self {
+        case .resolve, .unreachable: true
+        case .connect, .moved, .tls, .clock, .timeout, .closedWithoutReply, .broken, .credential: false
+        }
+    }
+
     /// One word for counters and journal fields.
     public var word: String {
         switch self {
         case .resolve: "dns"
-        case .connect: "connect"
+        case .connect, .unreachable: "connect"
+        case .moved: "link"
         case .tls: "tls"
         case .clock: "clock"
         case .timeout: "timeout"
@@ -362,6 +378,9 @@ package protocol Uplink: AnyObject {
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)
+    /// Links, addresses or routes of this host may have changed: closes at once what is bound to one that is gone. Requests over
+    /// it end with `TransportFailure.moved`.
+    func linksChanged(at now: EventTime)
     /// Connections that are kept open and were lost are made again before their time.
     func reconnect(_ cause: ReconnectCause, at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.

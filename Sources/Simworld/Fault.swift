@@ -198,6 +198,26 @@ struct Schedule {
         faults.sort { $0.at < $1.at }
     }
 
+    /// Links that change every minute or so, also for seconds alone, and in between crawl or have no resolver that answers.
+    mutating func addLinks(_ dice: Dice, endpoints: Int) {
+        var at = dice.between(0, 30)
+        while at < length {
+            let lasts = dice.between(1, dice.pick([5, 40, 200]))
+            let interface: String? = dice.pick(["wwan0", "wlan0", "usb10", nil])
+            faults.append(Fault(at: at, lasts: lasts, kind: .link(interface), seed: dice.next()))
+            at += lasts + dice.between(0, isLong ? 2000 : 100)
+        }
+        for _ in 0..<dice.from(1...4) {
+            let mood: Mood = dice.chance(0.6) ? .narrow(bytes: dice.pick([1500, 5000, 20_000])) : .unresolved
+            faults.append(
+                Fault(
+                    at: dice.between(0, length), lasts: dice.between(100, 600),
+                    kind: .mood(endpoint: dice.below(endpoints), mood, intensity: 1, otherwise: .good),
+                    seed: dice.next()))
+        }
+        faults.sort { $0.at < $1.at }
+    }
+
     /// Rows over which a server fails, and bodies that it refuses since they are compressed.
     mutating func addStumbles(_ dice: Dice, endpoints: Int) {
         for _ in 0..<dice.from(2...5) {

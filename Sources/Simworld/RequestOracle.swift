@@ -90,6 +90,11 @@ final class RequestOracle {
         books.fail(.politeness, "\(name): more than one row is published again, though no one subscribes")
     }
 
+    /// It goes on although its link has been gone for seconds.
+    func isStranded(_ attempt: Attempt) {
+        books.fail(.liveness, "\(attempt.id) still waits for an answer over a link that is gone")
+    }
+
     /// A request that binds the device to the asset; it bears no books.rows.
     func sentBind(to endpoint: WorldEndpoint) -> Attempt {
         guard let account = books.accounts[endpoint.name] else {

@@ -51,11 +51,12 @@ extension SimulatedNetwork {
                 stored: Set(answered..<arrived), after: dice.between(0, timeout))
         }
         switch mood {
-        case .good: answer(all(.success), after: soon)
+        case .good, .narrow: answer(all(.success), after: soon)
         case .slow(let seconds): answer(all(.success), after: dice.between(0, Double(seconds)))
         case .late: answer(all(.success), after: timeout * dice.between(0.9, 1.5))
         case .refused: answer(none, failure: .connect("refused"), isConnected: false, after: 0.02)
-        case .noName: answer(none, failure: .resolve("no such host"), isConnected: false, after: 0.5)
+        case .noName, .unresolved:
+            answer(none, failure: .resolve("no such host"), isConnected: false, after: mood == .noName ? 0.5 : 30)
         case .lost: cut(.closedWithoutReply("closed"))
         case .broken: cut(.broken("a packet that is none"))
         case .interim:

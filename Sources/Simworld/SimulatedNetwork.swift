@@ -29,6 +29,10 @@ enum Mood: Hashable {
     case stumble(Int64, Stumble)
     /// Compressed bodies are refused.
     case plainOnly(status: Int)
+    /// Of a body that is longer than this not all gets through in time.
+    case narrow(bytes: Int)
+    /// The resolver does not answer.
+    case unresolved
 }
 
 /// How a server, or something before it, fails over a record.
@@ -84,6 +88,11 @@ final class SimulatedNetwork: Uplink {
     private var isClosed = false
     private var transfers = 0
     private var underWay: [UplinkTransfer: RequestOracle.Attempt] = [:]
+    /// Requests are bound to the interface over which they began, and end with it. Only where links are what a world is about.
+    var bindsRequests = false
+    private var bound: [UplinkTransfer: (interface: String, end: () -> Void)] = [:]
+    /// The longest time for which a request may go on over a link that is gone.
+    private static let strandedMax = Duration.seconds(3)
     private(set) var statuses: [String: Int] = [:]
 
     init(host: SimulatedHost, oracle: RequestOracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
@@ -108,6 +117,7 @@ final class SimulatedNetwork: Uplink {
     func close() {
         isClosed = true
         underWay = [:]
+        bound = [:]
     }
 
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
@@ -119,11 +129,44 @@ final class SimulatedNetwork: Uplink {
 
     func closeIdleConnections(at now: EventTime) {}
 
+    func linksChanged(at now: EventTime) {
+        for (_, request) in bound where request.interface != host.interface { request.end() }
+    }
+
+    /// The host has another link, or none.
+    func linkChanged() {
+        for (transfer, request) in bound where request.interface != host.interface {
+            host.after(Self.strandedMax, ofProcess: true) { [unowned self] in
+                guard let attempt = underWay[transfer], bound[transfer]?.interface == request.interface else { return }
+                oracle.isStranded(attempt)
+            }
+        }
+    }
+
+    private func bind(
+        _ transfer: UplinkTransfer, _ attempt: RequestOracle.Attempt, _ completion: @escaping (UplinkOutcome) -> Void
+    ) {
+        guard bindsRequests, let interface = host.interface else { return }
+        bound[transfer] = (
+            interface,
+            { [unowned self] in
+                bound[transfer] = nil
+                host.after(.milliseconds(1), ofProcess: true) { [unowned self] in
+                    guard !isClosed, underWay[transfer] != nil else { return }
+                    trace { "\(attempt.id): its link is gone" }
+                    oracle.answered(attempt, accepts: false)
+                    completion(UplinkOutcome(.failed(.moved("the link is gone")), peerAddress: "192.0.2.7"))
+                }
+            }
+        )
+    }
+
     func listen(_ hear: @escaping (BrokerNews) -> Void) { remote?.listens(hear) }
 
     func reconnect(_ cause: ReconnectCause, at now: EventTime) {}
 
     func cancel(_ transfer: UplinkTransfer) {
+        bound[transfer] = nil
         guard let attempt = underWay.removeValue(forKey: transfer) else { return }
         trace { "\(attempt.id): given up" }
         oracle.answered(attempt, accepts: false)
@@ -134,6 +177,7 @@ final class SimulatedNetwork: Uplink {
     ) {
         let completion = { [unowned self] (outcome: UplinkOutcome) in
             underWay[transfer] = nil
+            bound[transfer] = nil
             done(outcome)
         }
         let name =
@@ -163,6 +207,7 @@ final class SimulatedNetwork: Uplink {
         let isBind = request.url.hasSuffix("/bind")
         let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
+        bind(transfer, attempt, completion)
         trace {
             let (rows, first, last) = (attempt.rows, attempt.rows.first ?? 0, attempt.rows.last ?? 0)
             if isBind { return "\(name): bind" }
@@ -297,6 +342,12 @@ final class SimulatedNetwork: Uplink {
         case .refused: finish(.failed(.connect("refused")), attempt, transfer, after: 0.02, accepts: false, completion)
         case .noName:
             finish(.failed(.resolve("no such host")), attempt, transfer, after: 0.5, accepts: false, completion)
+        case .unresolved:
+            finish(.failed(.resolve("no answer")), attempt, transfer, after: 30, accepts: false, completion)
+        case .narrow(let bytes):
+            guard request.body.count > bytes else { return store(after: soon + 20) }
+            finish(
+                .failed(.timeout("stalled")), attempt, transfer, after: 30, isPart: true, accepts: false, completion)
         case .lost:
             if dice.chance(0.5) { oracle.stored(attempt) }
             let failure: TransportFailure =
@@ -386,7 +437,7 @@ final class SimulatedNetwork: Uplink {
     func finish(
         _ result: UplinkOutcome.Result, _ attempt: RequestOracle.Attempt, _ transfer: UplinkTransfer,
         after seconds: Double,
-        timeout: Double = 60,
+        timeout: Double = 60, isPart: Bool = false,
         accepts: Bool, but refused: Set<Int> = [], asks: Int? = nil,
         _ completion: @escaping (UplinkOutcome) -> Void
     ) {
@@ -395,6 +446,7 @@ final class SimulatedNetwork: Uplink {
         host.after(delay, ofProcess: true) { [self] in
             // Given up, or the process is closing.
             guard !isClosed, attempt.isNobodys || underWay[transfer] != nil else { return }
+            if let link = bound[transfer], link.interface != host.interface { return }
             let outcome = isLate ? .failed(.timeout("no answer in time")) : result
             trace { "\(attempt.id): \(Self.words(outcome))" }
             statuses[Self.words(outcome), default: 0] += 1
@@ -403,6 +455,7 @@ final class SimulatedNetwork: Uplink {
                 isFailure: Self.isFailure(outcome), isRefusal: Self.isRefusal(outcome))
             var written = UplinkOutcome.Extent.whole
             if case .failed(let failure) = outcome, !failure.mayFollowRequest { written = .nothing }
+            if isPart { written = .part }
             completion(
                 UplinkOutcome(outcome, written: written, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
         }

@@ -7,6 +7,8 @@ import Uplink
 /// The service of a live channel, which does whatever comes to its mind, and its viewers, who ask for anything. Nothing of it may
 /// ever cost an endpoint a row.
 final class SimulatedService: ChannelCarrier {
+    func linksChanged() {}
+
     private let host: SimulatedHost
     private let dice: Dice
     private let report: (WebSocketConnection.Event, EventTime) -> Void

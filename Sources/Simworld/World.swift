@@ -105,6 +105,7 @@ public final class World {
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         if seed % 16 == 4 { schedule.addFailingDisk(Dice(seed: ~seed)) }
         if seed % 16 == 7 { schedule.addStumbles(Dice(seed: ~seed), endpoints: endpoints) }
+        if Self.hasLinks(seed) { schedule.addLinks(Dice(seed: seed &* 17), endpoints: endpoints) }
         if Self.hasFileFaults(seed) { schedule.addFileFaults(Dice(seed: seed &* 13)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
         if let remoteDice { schedule.addRemote(remoteDice) }
@@ -146,6 +147,7 @@ public final class World {
         report = WorldReport(seed: seed)
         simdisk_reset(dice.next())
         stateDisk = StateDisk(host: host, dice: Dice(seed: seed &* 11)) { [unowned self] in stateIsRefused() }
+        network.bindsRequests = Self.hasLinks(seed)
         network.remote = remote
         network.versionInForce = { [unowned self] in agent?.remoteVersion }
         network.contact = { [remoteOracle] in remoteOracle.contact(with: $0) }
@@ -172,6 +174,9 @@ public final class World {
 
     /// In the world of this seed other programs remove, replace and overwrite the files of the queue.
     public static func hasFileFaults(_ seed: UInt64) -> Bool { (500_000_000..<1_000_000_000).contains(seed) }
+
+    /// In the world of this seed the links of a vehicle come and go, and some are slow.
+    public static func hasLinks(_ seed: UInt64) -> Bool { (300_000_000..<400_000_000).contains(seed) }
 
     /// How many faults a seed brings.
     public var faultCount: Int { schedule.faults.count }
@@ -493,6 +498,13 @@ public final class World {
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
     }
 
+    /// - Parameter interface: nil = there is no way.
+    func changeLink(to interface: String?) {
+        host.interface = interface
+        network.linkChanged()
+        agent?.linksChanged()
+    }
+
     private func stopFaults() {
         trace("faults stop")
         isEnding = true
@@ -511,7 +523,7 @@ public final class World {
         if isStumbling, let name = network.servers.keys.sorted().first {
             network.behaves(name, .stumble(Self.stumble, .any))
         }
-        agent?.linksChanged()
+        changeLink(to: "eth0")
         // A fault that ended after this would let the receiver go on, and rows would come for ever.
         faults.forget(at: ["disk", "receiver"])
         var until = host.time + Self.recoveryLimit

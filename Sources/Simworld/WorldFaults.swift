@@ -66,17 +66,14 @@ final class WorldFaults {
             over(fault, "date") { asset.spoofMs = 0 }
         case .wallStep(let seconds):
             host.wallOffsetMs += seconds * 1000
+            world.agent?.clockWasSet()
             compareClocks()
         case .unsynchronised:
             host.isSynchronised = false
             over(fault, "synchronised") { [host] in host.isSynchronised = true }
         case .link(let interface):
-            host.interface = interface
-            world.agent?.linksChanged()
-            over(fault, "link") { [unowned self] in
-                host.interface = "eth0"
-                world.agent?.linksChanged()
-            }
+            world.changeLink(to: interface)
+            over(fault, "link") { [unowned self] in world.changeLink(to: "eth0") }
         case .reader: world.writer?.readerCame()
         case .files(let fault):
             world.books.areFilesLeftAlone = false

@@ -28,7 +28,9 @@ struct CurlEnding {
         case CURLE_COULDNT_RESOLVE_HOST:
             .resolve("\(peer): the name \(peer.host) cannot be resolved")
         case CURLE_COULDNT_CONNECT:
-            .connect("\(peer): \(systemError ?? "no connection")")
+            isRefused
+                ? .connect("\(peer): \(systemError ?? "no connection")")
+                : .unreachable("\(peer): \(systemError ?? "no connection")")
         case CURLE_OPERATION_TIMEDOUT:
             .timeout("\(peer): timed out")
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
@@ -45,13 +47,18 @@ struct CurlEnding {
     }
 
     /// Words for the last error number; nil when there was none.
-    var systemError: String? {
+    var systemError: String? { errorNumber.map { String(cString: strerror($0)) } }
+
+    private var errorNumber: Int32? {
         var number = 0
         guard let easy, waypost_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number > 0 else {
             return nil
         }
-        return String(cString: strerror(Int32(truncatingIfNeeded: number)))
+        return Int32(truncatingIfNeeded: number)
     }
+
+    /// The host has answered, and wants no connection.
+    private var isRefused: Bool { errorNumber == ECONNREFUSED || errorNumber == ECONNRESET }
 
     /// A device without a battery-backed clock checks every certificate in the wrong year.
     private var tlsFailure: TransportFailure {

@@ -40,6 +40,7 @@ final class CurlHandles {
         var setup = EasySetup(easy)
         setRules(&setup)
         setTLS(&setup, transfer.request.tls)
+        setAddresses(&setup, transfer.patience)
         setRequest(&setup, transfer)
         setCallbacks(&setup, transfer)
         transfer.easy = easy
@@ -53,12 +54,13 @@ final class CurlHandles {
     /// A handle that connects, with TLS where the URL is one of https, and leaves the connection to us; nil when memory is
     /// short. It is the caller's, who cleans it up.
     func prepareConnection(
-        url: String, _ tls: TLSSettings?, errorText: UnsafeMutablePointer<CChar>
+        url: String, _ tls: TLSSettings?, _ patience: Patience, errorText: UnsafeMutablePointer<CChar>
     ) -> UnsafeMutableRawPointer? {
         guard let easy = curl_easy_init() else { return nil }
         var setup = EasySetup(easy)
         setRules(&setup)
         setTLS(&setup, tls)
+        setAddresses(&setup, patience)
         setup.set(CURLOPT_URL, url)
         setup.set(CURLOPT_CONNECT_ONLY, 1)
         // Else the server might choose HTTP/2, which libcurl would then begin to speak.
@@ -129,10 +131,17 @@ final class CurlHandles {
         }
     }
 
+    private func setAddresses(_ setup: inout EasySetup, _ patience: Patience) {
+        let kind = patience.isIPv4Alone ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER
+        setup.set(CURLOPT_IPRESOLVE, Int(kind))
+    }
+
     private func setRequest(_ setup: inout EasySetup, _ transfer: Transfer) {
         let request = transfer.request
         setup.set(CURLOPT_URL, request.url)
-        setup.set(CURLOPT_MAXAGE_CONN, max(Int((request.idleLimit ?? settings.idleLimit).inSeconds), 1))
+        var idleLimit = request.idleLimit ?? settings.idleLimit
+        if let learnt = connections.silence.limit { idleLimit = min(idleLimit, learnt) }
+        setup.set(CURLOPT_MAXAGE_CONN, max(Int(idleLimit.inSeconds), 1))
         setup.set(CURLOPT_PATH_AS_IS, 1)
         if request.method == "GET" && request.body.isEmpty {
             setup.set(CURLOPT_HTTPGET, 1)
@@ -250,10 +259,17 @@ private let onDebug: curl_debug_callback = { _, kind, _, count, context in
 }
 
 /// As libcurl's own, but closed on exec: a token command of a child process must not inherit the connection.
-private let onOpenSocket: curl_opensocket_callback = { context, _, address in
-    guard let address = address?.pointee else { return CURL_SOCKET_BAD }
+private let onOpenSocket: curl_opensocket_callback = { context, _, place in
+    guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return CURL_SOCKET_BAD }
+    let address = place.pointee
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.`protocol`)
-    if descriptor >= 0 { transfer(context)?.socketOpened(descriptor) }
+    guard descriptor >= 0 else { return descriptor }
+    waypost_tcp_limit_silence(descriptor, HTTPUplink.Settings.silenceMax)
+    if let transfer = transfer(context) {
+        // An address of IPv6 is longer than the member that holds it.
+        let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(place) + offset, count: Int(address.addrlen))
+        transfer.socketOpened(descriptor, at: Array(bytes))
+    }
     return descriptor
 }
 

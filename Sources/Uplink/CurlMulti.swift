@@ -5,15 +5,18 @@ final class CurlMulti {
     /// For what is set on it; not to be cleaned up.
     let handle: UnsafeMutableRawPointer
     private let watch: (Int32, HTTPUplink.Interest?) -> Void
+    /// What each handle waited for last. libcurl tells the connection of one that is under way in no other way.
+    private var descriptors: [UnsafeMutableRawPointer: Int32] = [:]
 
     /// - Parameter watch: nil = not any more.
     /// - Returns: nil when memory is short.
     init?(watch: @escaping (Int32, HTTPUplink.Interest?) -> Void) {
         guard let handle = curl_multi_init() else { return nil }
         (self.handle, self.watch) = (handle, watch)
-        let onSocket: curl_socket_callback = { _, descriptor, what, context, _ in
+        let onSocket: curl_socket_callback = { easy, descriptor, what, context, _ in
             guard let context else { return 0 }
             let multi = Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
+            if let easy, what != CURL_POLL_REMOVE { multi.descriptors[easy] = descriptor }
             let interest = HTTPUplink.Interest(
                 readable: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
                 writable: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
@@ -33,7 +36,13 @@ final class CurlMulti {
         return code == CURLM_OK ? nil : String(cString: curl_multi_strerror(code))
     }
 
-    func remove(_ easy: UnsafeMutableRawPointer) { curl_multi_remove_handle(handle, easy) }
+    func remove(_ easy: UnsafeMutableRawPointer) {
+        curl_multi_remove_handle(handle, easy)
+        descriptors[easy] = nil
+    }
+
+    /// nil = it has not waited for any yet.
+    func descriptor(of easy: UnsafeMutableRawPointer) -> Int32? { descriptors[easy] }
 
     /// Something came on a descriptor, or, with `CURL_SOCKET_TIMEOUT`, time has passed.
     func drive(_ descriptor: Int32, _ events: Int32) {

@@ -7,14 +7,23 @@ extension HTTPUplink {
         public var version: String
         /// PEM file of the authorities to trust instead of the system's; nil = the system's.
         public var caFile: String?
-        /// Name lookup and TCP connect together. The default is 10 s; the request's own timeout ends them earlier.
+        /// Name lookup. The default is 30 s: the resolver of the C library tries up to three servers twice, 5 s each.
+        public var lookupLimit: Duration
+        /// TCP connect. The default is 10 s, and three times that after an attempt that took longer. The request's own timeout
+        /// ends each of the three earlier.
         public var connectLimit: Duration
-        /// From the TCP connection to the end of the TLS handshake. The default is 10 s.
+        /// From the TCP connection to the end of the TLS handshake, as `connectLimit`. The default is 10 s.
         public var handshakeLimit: Duration
-        /// From the last written byte of the request to the first byte of the answer, for requests with the usual timeout
-        /// of 60 s or less; in proportion more for others. The default is 30 s.
+        /// From the last byte of the request that the server has acknowledged to the first byte of the answer, for requests with
+        /// the usual timeout of 60 s or less; in proportion more for others. The default is 30 s.
         public var firstByteLimit: Duration
+        /// The longest time in which the server acknowledges nothing of a request. The default is 30 s.
+        public var stallLimit = Duration.seconds(30)
+        /// The same for a connection that was kept and may be dead, of which the request is repeated. The default is 10 s.
+        public var keptStallLimit = Duration.seconds(10)
         static let usualTimeout = Duration.seconds(60)
+        /// Milliseconds after which the kernel ends a connection whose peer acknowledges nothing.
+        static let silenceMax: UInt32 = 45_000
         /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
         /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
         public var idleLimit: Duration
@@ -26,13 +35,15 @@ extension HTTPUplink {
         public var measuresStages: Bool
 
         public init(
-            version: String, caFile: String? = nil, connectLimit: Duration = .seconds(10),
+            version: String, caFile: String? = nil, lookupLimit: Duration = .seconds(30),
+            connectLimit: Duration = .seconds(10),
             handshakeLimit: Duration = .seconds(10), firstByteLimit: Duration = .seconds(30),
             idleLimit: Duration = .seconds(120), replyHeadLimit: Int = 16 * 1024, replyHeaderCountLimit: Int = 100,
             measuresStages: Bool = false
         ) {
             self.version = version
             self.caFile = caFile
+            self.lookupLimit = lookupLimit
             self.connectLimit = connectLimit
             self.handshakeLimit = handshakeLimit
             self.firstByteLimit = firstByteLimit

@@ -46,6 +46,11 @@ public final class HTTPUplink {
     private static let sleepLimit = Duration.seconds(10)
     private var isClosed = false
     private var lastNumber = 0
+    /// By host and port; of this link.
+    private var patience: [String: Patience] = [:]
+    private static let peersMax = 64
+    /// By which packets left when links were last looked at; nil = they never were.
+    private var routes: [HostRoute?]?
 
     private struct Arrival {
         var id: UplinkTransfer
@@ -82,7 +87,7 @@ public final class HTTPUplink {
     /// Boot-clock instant at which `deadlineReached` is wanted; nil = none. After `send` it is `.zero`: at once.
     public var nextDeadline: EventTime? {
         if isClosed { return nil }
-        if !arrivals.isEmpty { return .zero }
+        if !arrivals.isEmpty || !outcomes.isEmpty { return .zero }
         let limits = transfers.values.map { $0.limit(settings).at }
         return ([curlDeadline, idleDeadline].compactMap { $0 } + limits).min()
     }
@@ -137,6 +142,20 @@ public final class HTTPUplink {
         if transfers.isEmpty { closeConnections() }
     }
 
+    /// Links, addresses or routes of this host may have changed: ends the requests that wait for something which is bound to one
+    /// that is gone, and closes the idle connections that are.
+    public func linksChanged(at now: EventTime) {
+        guard !isClosed else { return }
+        instant.value = now
+        let found = HostRoute.ofStrangers
+        let hasChanged = found != routes
+        routes = found
+        if hasChanged { patience = patience.mapValues { $0.overAnotherLink(hasIPv4: found[0] != nil) } }
+        connections.linksChanged(hasChanged, except: transfers.values.compactMap(\.connection))
+        for (easy, transfer) in transfers where transfer.isStranded(hasChanged) { end(easy, transfer.strandedOutcome) }
+        readTimer()
+    }
+
     private func closeConnections() {
         idleDeadline = nil
         curlDeadline = nil
@@ -187,7 +206,8 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: request.replyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            arrival.id, request, peer: peer, connections: connections, limits: limits,
+            arrival.id, request, peer: peer, connections: connections, patience: patience["\(peer)"] ?? Patience(),
+            limits: limits,
             measuresStages: settings.measuresStages, instant: instant, isClockTrusted: isClockTrusted,
             completion: arrival.completion)
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
@@ -199,6 +219,7 @@ extension HTTPUplink {
         transfer.followsUnasked = connections.unaskedAnswers > unaskedBefore
         transfers[easy] = transfer
         idleDeadline = nil
+        transfer.multi = multi
         guard let problem = multi.add(easy) else { return nil }
         _ = release(easy)
         return .broken("\(peer): \(problem)")
@@ -213,6 +234,7 @@ extension HTTPUplink {
                 repeatOnFreshConnection(transfer, easy, multi)
                 multi.drive(CURL_SOCKET_TIMEOUT, 0)
             } else {
+                note(transfer, code)
                 end(easy, transfer.outcome(code))
             }
         }
@@ -233,10 +255,53 @@ extension HTTPUplink {
     }
 
     private func expire() {
-        for (easy, transfer) in transfers {
+        var hasRepeated = false
+        for (easy, transfer) in transfers where transfer.limit(settings).at <= instant.value {
+            // Only now, since it costs system calls: has the peer acknowledged more of it meanwhile?
+            transfer.look()
             let limit = transfer.limit(settings)
-            if limit.at <= instant.value { end(easy, transfer.outcome(expired: limit)) }
+            guard limit.at <= instant.value else { continue }
+            if transfer.progress.mayBeForgotten, let multi, let connection = transfer.connection {
+                connections.ended(connection, beganAt: transfer.progress.beganAt, wasAnswered: false)
+                repeatOnFreshConnection(transfer, easy, multi)
+                hasRepeated = true
+            } else {
+                note(transfer, expired: limit)
+                end(easy, transfer.outcome(expired: limit))
+            }
         }
+        if hasRepeated { drive(CURL_SOCKET_TIMEOUT, 0) }
+    }
+
+    /// Learns from how it ended with libcurl.
+    private func note(_ transfer: Transfer, _ code: CURLcode) {
+        if code == CURLE_OK, transfer.progress.isOverKept, let connection = transfer.connection {
+            connections.ended(connection, beganAt: transfer.progress.beganAt, wasAnswered: true)
+        }
+        learn(of: transfer.peer) { patience in
+            if let lookup = transfer.lookup { patience.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
+            guard code == CURLE_COULDNT_RESOLVE_HOST else { return }
+            patience.failedToLookUp(in: instant.value.duration(since: transfer.progress.beganAt))
+        }
+    }
+
+    private func note(_ transfer: Transfer, expired limit: Transfer.Limit) {
+        learn(of: transfer.peer) { patience in
+            switch limit.failure {
+            case .resolve: patience.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
+            case .unreachable, .tls: patience.missed()
+            default: break
+            }
+        }
+    }
+
+    private func learn(of peer: Peer, _ change: (inout Patience) -> Void) {
+        let known = patience["\(peer)"] ?? Patience()
+        var changed = known
+        change(&changed)
+        guard changed != known else { return }
+        if patience.count >= Self.peersMax { patience = [:] }
+        patience["\(peer)"] = changed
     }
 
     private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {
@@ -258,7 +323,7 @@ extension HTTPUplink {
     private func release(_ easy: UnsafeMutableRawPointer) -> Transfer? {
         guard let transfer = transfers.removeValue(forKey: easy) else { return nil }
         // Outside a multi handle it no longer knows.
-        if let connection = transfer.connection { connections.kept(connection) }
+        if let connection = transfer.connection { connections.kept(connection, at: instant.value) }
         multi?.remove(easy)
         handles.recycle(easy, of: transfer)
         return transfer

@@ -50,6 +50,10 @@ public final class LiveConnection {
     private var writeFailure: TransportFailure?
     /// There is more to do at once, of which the descriptor may say nothing: what TLS has decrypted, or a failure.
     private var isTurnWanted = false
+    /// Of this link.
+    private var patience = Patience()
+    /// By which packets left when links were last looked at; nil = they never were.
+    private var routes: [HostRoute?]?
     private var chunk = [UInt8](repeating: 0, count: 16_384)
     /// Chunks that are read in one turn, so that a server in full flow leaves time for others.
     private static let chunksMax = 4
@@ -113,6 +117,25 @@ public final class LiveConnection {
         if !unsent.isEmpty { watch(descriptor, HTTPUplink.Interest(readable: true, writable: true)) }
     }
 
+    /// Links, addresses or routes of this host may have changed: ends a connection that is bound to one which is gone, and begins to
+    /// connect again where that has not come to an end.
+    public func linksChanged() {
+        let found = HostRoute.ofStrangers
+        let hasChanged = found != routes
+        routes = found
+        if hasChanged { patience = patience.overAnotherLink(hasIPv4: found[0] != nil) }
+        switch state {
+        case .connecting where hasChanged:
+            close()
+            state = .starting
+        case .open(let descriptor) where HostRoute.isGone(descriptor):
+            writeFailure = .moved("\(peer): the link changed under the connection")
+            unsent = []
+            isTurnWanted = true
+        case .closed, .starting, .connecting, .open: break
+        }
+    }
+
     /// Ends the connection without a report.
     public func close() {
         if case .open(let descriptor) = state { watch(descriptor, nil) }
@@ -148,7 +171,7 @@ extension LiveConnection {
         switch state {
         case .closed: break
         case .starting: start(at: now)
-        case .connecting(let limit) where limit <= now: end(limitFailure)
+        case .connecting(let limit) where limit <= now: end(connectionMissed())
         case .connecting:
             if let curlDeadline, curlDeadline <= now { drive(CURL_SOCKET_TIMEOUT, 0, at: now) }
         case .open:
@@ -162,11 +185,13 @@ extension LiveConnection {
     private func start(at now: EventTime) {
         errorText.pointee = 0
         multi = CurlMulti(watch: watch)
-        guard let multi, let easy = handles.prepareConnection(url: url, tls, errorText: errorText) else {
+        guard let multi, let easy = handles.prepareConnection(url: url, tls, patience, errorText: errorText) else {
             return end(.broken("\(peer): no memory for a connection"))
         }
         self.easy = easy
-        state = .connecting(until: now + settings.connectLimit + (peer.isSecure ? settings.handshakeLimit : .zero))
+        var limit = settings.lookupLimit + patience.limit(settings.connectLimit)
+        if peer.isSecure { limit += patience.limit(settings.handshakeLimit) }
+        state = .connecting(until: now + limit)
         if let problem = multi.add(easy) { return end(.broken("\(peer): \(problem)")) }
         drive(CURL_SOCKET_TIMEOUT, 0, at: now)
     }
@@ -177,8 +202,13 @@ extension LiveConnection {
         // There is no other handle.
         switch multi.nextFinished()?.1 {
         case nil: curlDeadline = multi.timer.map { now + $0 }
-        case CURLE_OK: connected()
-        case let code?: end(ending(code))
+        case CURLE_OK:
+            if let lookup { patience.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
+            connected()
+        case let code?:
+            // How long it took is not known: it may be asked for all addresses again.
+            if code == CURLE_COULDNT_RESOLVE_HOST { patience.failedToLookUp(in: .zero) }
+            end(ending(code))
         }
     }
 
@@ -261,13 +291,22 @@ extension LiveConnection {
         CurlEnding(code, easy: easy, peer: peer, errorText: errorText, isClockTrusted: isClockTrusted).failure
     }
 
-    private var limitFailure: TransportFailure {
-        var microseconds: curl_off_t = 0
-        if let easy, waypost_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) == CURLE_OK,
-            microseconds == 0
-        {
+    /// The limit for the connection has passed.
+    private func connectionMissed() -> TransportFailure {
+        guard lookup != nil else {
+            patience.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
             return .resolve("\(peer): no answer from the name server")
         }
-        return .connect("\(peer): no \(peer.isSecure ? "TLS " : "")connection in time")
+        patience.missed()
+        return .unreachable("\(peer): no \(peer.isSecure ? "TLS " : "")connection in time")
+    }
+
+    /// How long the lookup of the name took; nil = it has not ended.
+    private var lookup: Duration? {
+        var microseconds: curl_off_t = 0
+        guard let easy, waypost_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) == CURLE_OK,
+            microseconds > 0
+        else { return nil }
+        return .microseconds(microseconds)
     }
 }

@@ -22,6 +22,8 @@ final class Transfer {
     let completion: (UplinkOutcome) -> Void
     /// libcurl's handle and header list while it works on the transfer.
     var easy: UnsafeMutableRawPointer?
+    /// Where libcurl works on it.
+    weak var multi: CurlMulti?
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var progress: TransferProgress
@@ -35,12 +37,16 @@ final class Transfer {
     private let connections: KeptConnections
     private let measuresStages: Bool
     private let instant: CurrentInstant
-    private let startedAt: EventTime
+    /// What was known of the way as it began.
+    let patience: Patience
+    /// Sockets that were opened for it and not closed.
+    private var opened: [Int32] = []
     private let isClockTrusted: () -> Bool
 
     init(
         _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, connections: KeptConnections,
-        limits: ReplyReader.Limits, measuresStages: Bool, instant: CurrentInstant, isClockTrusted: @escaping () -> Bool,
+        patience: Patience, limits: ReplyReader.Limits, measuresStages: Bool, instant: CurrentInstant,
+        isClockTrusted: @escaping () -> Bool,
         completion: @escaping (UplinkOutcome) -> Void
     ) {
         self.id = id
@@ -53,7 +59,7 @@ final class Transfer {
         self.isClockTrusted = isClockTrusted
         body = RequestBody(request)
         reply = ReplyReader(limits: limits)
-        startedAt = instant.value
+        self.patience = patience
         progress = TransferProgress(bodyCount: body.count, at: instant.value)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
@@ -62,20 +68,51 @@ final class Transfer {
 
     func repeated() { progress.repeated(at: instant.value) }
 
-    func socketOpened(_ descriptor: Int32) {
-        connections.opened(descriptor, to: peer)
+    /// - Parameter address: of its other end, as a socket address.
+    func socketOpened(_ descriptor: Int32, at address: [UInt8]) {
+        connections.opened(descriptor, to: peer, at: address)
+        opened.append(descriptor)
         progress.socketOpened(at: instant.value)
+    }
+
+    /// Whether it waits for something that is bound to an address or a route which is gone.
+    ///
+    /// - Parameter hasChanged: there is another link.
+    func isStranded(_ hasChanged: Bool) -> Bool {
+        if let connection { return connections.isStranded(connection) }
+        guard case .lookingUp = progress.phase else { return opened.contains(where: connections.isStranded) }
+        // The resolver may have asked over the former link.
+        return hasChanged
+    }
+
+    /// Looks at what the peer has acknowledged.
+    func look() {
+        guard let connection else { return }
+        let (unacknowledged, silence) = (waypost_tcp_unacknowledged(connection), waypost_tcp_silence_ms(connection))
+        guard unacknowledged >= 0, silence >= 0 else { return }
+        progress.looked(
+            unacknowledged: Int(unacknowledged), silence: silence * 1_000_000, clock: Self.kernelClock)
+    }
+
+    /// That of the times which the kernel notes for a connection.
+    private static var kernelClock: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     /// The descriptor of its connection, while libcurl works on it; nil before there is one.
     var connection: Int32? {
+        if let easy, let descriptor = multi?.descriptor(of: easy) { return descriptor }
         var descriptor: curl_socket_t = -1
         guard let easy, waypost_curl_get_socket(easy, CURLINFO_ACTIVESOCKET, &descriptor) == CURLE_OK, descriptor >= 0
         else { return nil }
         return descriptor
     }
 
-    func bytesMoved(_ kind: curl_infotype, _ count: Int) { progress.moved(kind, count, at: instant.value) }
+    func bytesMoved(_ kind: curl_infotype, _ count: Int) {
+        progress.moved(kind, count, at: instant.value, clock: Self.kernelClock)
+    }
 
     func headLineArrived(_ line: UnsafeRawBufferPointer) -> Bool {
         guard reply.lineArrived(line) else { return false }
@@ -90,6 +127,14 @@ final class Transfer {
         if isPremature { return outcome(.failed(failure(code))) }
         return outcome(reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code)))
     }
+
+    /// The outcome when what carries it is gone: what has come of the answer counts.
+    var strandedOutcome: UplinkOutcome {
+        outcome(expired: Limit(at: .zero, failure: .moved("\(peer): the link changed under the request")))
+    }
+
+    /// How long the lookup of the name took; nil = there was none, or it has not ended.
+    var lookup: Duration? { progress.isOverKept ? nil : reached(CURLINFO_NAMELOOKUP_TIME_T) }
 
     /// The outcome when a time limit has passed: what has come of the answer counts.
     func outcome(expired limit: Limit) -> UplinkOutcome {
@@ -116,39 +161,58 @@ final class Transfer {
 
 // Time limits.
 extension Transfer {
-    /// The earliest of the limits that apply to what the transfer is doing now.
-    func limit(_ settings: HTTPUplink.Settings) -> Limit {
-        let whole = Limit(
-            at: startedAt + request.timeout,
-            failure: .timeout("\(peer) did not finish within \(request.timeout.inWords)"))
-        guard let phase = phaseLimit(settings), phase.at < whole.at else { return whole }
-        return phase
-    }
+    /// A request that makes progress takes no longer than so many times its timeout.
+    private static let longest = 10
 
-    private func phaseLimit(_ settings: HTTPUplink.Settings) -> Limit? {
+    /// The limit that applies to what the transfer is doing now.
+    func limit(_ settings: HTTPUplink.Settings) -> Limit {
+        /// - Parameters:
+        ///   - limit: of the phase, unless that of the request is shorter.
+        ///   - failure: with the words of the limit.
+        func limited(_ since: EventTime, _ limit: Duration, _ failure: (String) -> TransportFailure) -> Limit {
+            let limit = min(limit, request.timeout)
+            return Limit(at: since + limit, failure: failure(limit.inWords))
+        }
         switch progress.phase {
-        case .sending, .receiving: return nil
-        case .awaitingReply(let since):
-            // A longer timeout is for a server that takes longer.
-            let share = max(1, request.timeout.inSeconds / HTTPUplink.Settings.usualTimeout.inSeconds)
-            let limit = Duration.milliseconds(Int64(Double(settings.firstByteLimit.milliseconds) * min(share, 3600)))
-            return Limit(
-                at: since + limit, failure: .timeout("\(peer) did not begin to answer within \(limit.inWords)"))
-        case .handshaking(let since):
-            return Limit(
-                at: since + settings.handshakeLimit,
-                failure: .tls("\(peer): no TLS handshake within \(settings.handshakeLimit.inWords)"))
+        case .lookingUp(let since):
+            return limited(since, settings.lookupLimit) {
+                .resolve("\(peer): no answer from the name server within \($0)")
+            }
         case .connecting(let since):
-            let words = settings.connectLimit.inWords
-            return Limit(
-                at: since + settings.connectLimit,
-                failure: isLookingUp
-                    ? .resolve("\(peer): no answer from the name server within \(words)")
-                    : .connect("\(peer): no connection within \(words)"))
+            return limited(since, patience.limit(settings.connectLimit)) {
+                .unreachable("\(peer): no connection within \($0)")
+            }
+        case .handshaking(let since):
+            return limited(since, patience.limit(settings.handshakeLimit)) {
+                .tls("\(peer): no TLS handshake within \($0)")
+            }
+        case .sending(let since), .awaitingReply(let since):
+            let end = progress.beganAt + .nanoseconds(request.timeout.nanoseconds * Int64(Self.longest))
+            let limit = waiting(since, settings, limited)
+            guard end < limit.at else { return limit }
+            let words = end.duration(since: progress.beganAt).inWords
+            return Limit(at: end, failure: .timeout("\(peer) did not take the request within \(words)"))
+        case .receiving(let since):
+            return limited(since, request.timeout) { .timeout("\(peer) did not finish within \($0)") }
         }
     }
 
-    private var isLookingUp: Bool { easy != nil && reached(CURLINFO_NAMELOOKUP_TIME_T) == nil }
+    private func waiting(
+        _ since: EventTime, _ settings: HTTPUplink.Settings,
+        _ limited: (EventTime, Duration, (String) -> TransportFailure) -> Limit
+    ) -> Limit {
+        // A longer timeout is for a server that takes longer.
+        let share = max(1, request.timeout.inSeconds / HTTPUplink.Settings.usualTimeout.inSeconds)
+        let firstByte = Duration.milliseconds(Int64(Double(settings.firstByteLimit.milliseconds) * min(share, 3600)))
+        let stall = min(settings.stallLimit, firstByte)
+        func stalled(_ words: String) -> TransportFailure {
+            .timeout(
+                "\(peer) took nothing of the request for \(words): the link is gone or slow, or loses long packets")
+        }
+        if progress.mayBeForgotten { return limited(since, min(settings.keptStallLimit, stall), stalled) }
+        guard case .awaitingReply = progress.phase else { return limited(since, stall, stalled) }
+        return limited(since, firstByte) { .timeout("\(peer) did not begin to answer within \($0)") }
+    }
 
     /// Since the start of the transfer; nil = it has not come so far.
     private func reached(_ point: CURLINFO) -> Duration? {

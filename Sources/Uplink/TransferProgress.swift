@@ -5,11 +5,13 @@ import Positioning
 /// What libcurl has moved for one request, and since when it waits for what.
 struct TransferProgress {
     enum Phase {
+        case lookingUp(since: EventTime)
         case connecting(since: EventTime)
         case handshaking(since: EventTime)
-        case sending
+        /// Not all of the request was acknowledged when that was looked at last.
+        case sending(since: EventTime)
         case awaitingReply(since: EventTime)
-        case receiving
+        case receiving(since: EventTime)
     }
 
     /// Since the request was last written from its beginning.
@@ -18,7 +20,14 @@ struct TransferProgress {
         var headSent = 0
         var bodySent = 0
         var opened = 0
-        var lastWriteAt: EventTime?
+        var openedAt: EventTime?
+        /// The last byte was written, or the last one acknowledged as far as that was looked at.
+        var progressAt: EventTime?
+        /// By the clock of the kernel, in nanoseconds.
+        var writtenNs: Int64 = 0
+        var unacknowledged = 0
+        /// The peer has acknowledged something since the request was written.
+        var isAcknowledged = false
         var handshakeAt: EventTime?
     }
 
@@ -38,20 +47,47 @@ struct TransferProgress {
     /// Every byte of the request was handed to the connection.
     var isFullyWritten: Bool { attempt.headSent > 0 && attempt.bodySent >= bodyCount }
 
+    /// Without all of it acknowledged the peer cannot have all of it.
     var written: UplinkOutcome.Extent {
-        isFullyWritten ? .whole : attempt.headSent > 0 ? .part : .nothing
+        isFullyWritten && attempt.unacknowledged == 0 ? .whole : attempt.headSent > 0 ? .part : .nothing
     }
 
-    /// A kept connection carried this attempt, and it brought no byte of an answer.
-    var mayRepeat: Bool { attempt.opened == 0 && repeats == 0 && bytesReceived == 0 }
+    /// When the request was last begun.
+    var beganAt: EventTime { attempt.startedAt }
+
+    /// A kept connection carries this attempt.
+    var isOverKept: Bool { attempt.opened == 0 }
+
+    /// The same, and it brought no byte of an answer.
+    var mayRepeat: Bool { isOverKept && repeats == 0 && bytesReceived == 0 }
+
+    /// Nothing shows that a kept connection, over which the request went, still works.
+    var mayBeForgotten: Bool { mayRepeat && attempt.headSent > 0 && !attempt.isAcknowledged }
 
     var phase: Phase {
-        if bytesReceived > 0 { return .receiving }
+        let since = attempt.progressAt ?? attempt.startedAt
+        if bytesReceived > 0 { return .receiving(since: since) }
         if attempt.headSent > 0 {
-            guard isFullyWritten, let lastWriteAt = attempt.lastWriteAt else { return .sending }
-            return .awaitingReply(since: lastWriteAt)
+            return isFullyWritten && attempt.unacknowledged == 0
+                ? .awaitingReply(since: since) : .sending(since: since)
         }
-        return attempt.handshakeAt.map { .handshaking(since: $0) } ?? .connecting(since: attempt.startedAt)
+        if let handshakeAt = attempt.handshakeAt { return .handshaking(since: handshakeAt) }
+        return attempt.openedAt.map { .connecting(since: $0) } ?? .lookingUp(since: attempt.startedAt)
+    }
+
+    /// What the kernel says about the connection.
+    ///
+    /// - Parameters:
+    ///   - unacknowledged: bytes that the peer has not acknowledged.
+    ///   - silence: since it has acknowledged any, in nanoseconds.
+    ///   - clock: of the kernel, in nanoseconds.
+    mutating func looked(unacknowledged: Int, silence: Int64, clock: Int64) {
+        attempt.unacknowledged = unacknowledged
+        let since = clock - attempt.writtenNs - silence
+        guard let progressAt = attempt.progressAt, since >= 0 else { return }
+        attempt.isAcknowledged = true
+        attempt.progressAt = progressAt.advanced(byNanoseconds: since)
+        attempt.writtenNs += since
     }
 
     mutating func repeated(at now: EventTime) {
@@ -64,15 +100,17 @@ struct TransferProgress {
         // (Curl_retry_request); the only sign of it is a new socket after bytes were sent.
         if attempt.headSent > 0 { repeated(at: now) }
         attempt.opened += 1
+        attempt.openedAt = attempt.openedAt ?? now
         connectionsOpened += 1
     }
 
-    mutating func moved(_ kind: curl_infotype, _ count: Int, at now: EventTime) {
+    /// - Parameter clock: of the kernel, in nanoseconds.
+    mutating func moved(_ kind: curl_infotype, _ count: Int, at now: EventTime, clock: Int64) {
         switch kind {
         case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT:
             if kind == CURLINFO_HEADER_OUT { attempt.headSent += count } else { attempt.bodySent += count }
             bytesSent += count
-            attempt.lastWriteAt = now
+            (attempt.progressAt, attempt.writtenNs) = (now, clock)
         case CURLINFO_HEADER_IN, CURLINFO_DATA_IN: bytesReceived += count
         // libcurl's own connect time is set only when the handshake is over as well.
         case CURLINFO_SSL_DATA_OUT where attempt.handshakeAt == nil: attempt.handshakeAt = now

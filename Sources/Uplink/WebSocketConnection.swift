@@ -78,6 +78,9 @@ package final class WebSocketConnection {
         flush()
     }
 
+    /// See `LiveConnection.linksChanged`.
+    package func linksChanged() { live.linksChanged() }
+
     /// Ends it without a report.
     package func close() {
         flush()

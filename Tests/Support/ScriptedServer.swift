@@ -120,6 +120,12 @@ public final class ScriptedConnection {
         return true
     }
 
+    /// The client has ended the connection, perhaps behind bytes that were not read (POLLRDHUP).
+    public var hasGone: Bool {
+        var look = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        return poll(&look, 1, 0) > 0
+    }
+
     public func close() {
         if isOpen { Glibc.close(descriptor) }
         isOpen = false

@@ -371,6 +371,22 @@ import Testing
         #expect(bench.isConnecting)
     }
 
+    @Test func aConnectionThatGoesWithItsLinkIsMadeAgainAtOnce() {
+        let bench = BrokerBench()
+        for _ in 0..<5 {
+            let begun = bench.send(2, by: "a")
+            bench.open()
+            bench.link.lost(.moved("gone"), at: bench.now)
+            bench.obey()
+            #expect(bench.takeOutcomes().map(\.number) == [begun])
+            bench.send(1, by: "b")
+            #expect(bench.isConnecting, "nobody else and no message is suspected")
+            bench.open()
+            bench.answerAll()
+            #expect(bench.takeOutcomes().map(\.result) == [.published(BrokerReply([.success]))])
+        }
+    }
+
     /// Else the rows of a device would stop for ever when the nodes of a broker fail in turn.
     @Test func aBrokerInTroubleIsNoOtherClient() {
         let bench = BrokerBench()

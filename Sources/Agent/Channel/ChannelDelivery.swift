@@ -189,6 +189,7 @@ final class ChannelDelivery {
 
     /// Links, addresses or routes of this host may have changed.
     func linksChanged(at now: EventTime) {
+        transport.linksChanged()
         let found = loop.host.egressRoute(to: nil)
         guard found != route else { return }
         route = found
@@ -253,6 +254,9 @@ extension ChannelDelivery {
         case .oversized:
             client.skippedFrame(at: now)
             perform([])
+        case .ended(.moved, _):
+            perform(client.transportLost(byServer: false, jitter: loop.host.jitter, at: now))
+            perform(client.networkReturned(at: now))
         case .ended(_, let byServer):
             perform(client.transportLost(byServer: byServer, jitter: loop.host.jitter, at: now))
         }

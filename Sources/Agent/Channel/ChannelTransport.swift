@@ -13,6 +13,8 @@ package protocol ChannelCarrier: AnyObject {
     func send(_ frame: ClientFrame)
     /// Without a report.
     func close()
+    /// Links, addresses or routes of this host may have changed.
+    func linksChanged()
     /// From the next connection on.
     func trust(_ tls: TLSSettings?)
 }
@@ -65,6 +67,11 @@ final class ChannelTransport: ChannelCarrier {
     func close() {
         connection?.close()
         failure = nil
+        arm()
+    }
+
+    func linksChanged() {
+        connection?.linksChanged()
         arm()
     }
 

@@ -94,7 +94,8 @@ final class EndpointDelivery {
             return text
         }
         let rest = [
-            suspicion, schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0) },
+            suspicion,
+            schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0, isLinkSlow: schedule.isLinkSlow) },
             schedule.isCompressionOff(at: loop.now) ? UploadProblem.compressionOff : nil,
             unaskedUntil.map { $0 > loop.now } == true ? UploadProblem.unasked : nil,
         ].compactMap { $0 }
@@ -581,13 +582,23 @@ extension EndpointDelivery {
         if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
         // This is not the route that failed.
         if link.egressRoute != nil {
+            let stateBefore = schedule.state
             schedule.linkChanged(at: now)
+            stateMayHaveChanged(from: stateBefore, at: now)
             uplink.reconnect(.linkChanged, at: now)
             connect()
         }
         changed()
         step(at: now)
     }
+
+    /// The wall clock of this host was set.
+    func clockWasSet(at now: EventTime) {
+        schedule.clockWasSet(at: now)
+        step(at: now)
+    }
+
+    func movementChanged(_ isMoving: Bool) { schedule.movementChanged(isMoving) }
 
     /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later, the first
     /// window is shorter, and a broker sees it at a time of its own.

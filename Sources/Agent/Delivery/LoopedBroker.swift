@@ -62,6 +62,11 @@ final class LoopedBroker {
         arm()
     }
 
+    func linksChanged() {
+        connection.linksChanged()
+        arm()
+    }
+
     /// See `BrokerConnection.replace`.
     func replace() -> [() -> Void] {
         alarm.deadline = nil

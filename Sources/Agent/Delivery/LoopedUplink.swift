@@ -96,6 +96,12 @@ package final class LoopedUplink: Uplink {
 
     package func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
 
+    package func linksChanged(at now: EventTime) {
+        http.linksChanged(at: now)
+        for broker in brokers.values { broker.linksChanged() }
+        arm()
+    }
+
     package func reconnect(_ cause: ReconnectCause, at now: EventTime) {
         for broker in brokers.values { broker.reconnect(cause, at: now) }
     }

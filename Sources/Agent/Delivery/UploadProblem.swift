@@ -68,8 +68,10 @@ struct UploadProblem {
         + "have the server, or the proxy before it, repaired"
 
     /// - Parameter rows: maximum of a batch.
-    static func tooSlow(rows: Int) -> String {
-        "the server does not answer to larger batches in time: they have at most \(rows) locations; a longer timeout or a smaller batch_size suits it"
+    static func tooSlow(rows: Int, isLinkSlow: Bool) -> String {
+        isLinkSlow
+            ? "the link is too slow for larger batches: they have at most \(rows) locations until they get through quickly"
+            : "the server does not answer to larger batches in time: they have at most \(rows) locations; a longer timeout or a smaller batch_size suits it"
     }
 
     /// - Parameter reason: of the first.

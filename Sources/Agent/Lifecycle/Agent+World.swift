@@ -30,6 +30,9 @@ extension Agent {
     /// Links, addresses or routes may have changed.
     package func linksChanged() { linksChanged(at: loop.now) }
 
+    /// The wall clock was set.
+    package func clockWasSet() { clockWasSet(at: loop.now) }
+
     /// Called with each location that the tracker keeps, before anything is done with it.
     package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded.append(hear) }
 

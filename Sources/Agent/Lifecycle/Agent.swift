@@ -264,6 +264,7 @@ public final class Agent {
             statusChanged()
             let tracker = pipeline.tracker
             beacons.trackingChanged(isParked: !tracker.isMoving, isInHours: tracker.inHours, at: loop.now)
+            for delivery in endpoints.deliveries { delivery.movementChanged(tracker.isMoving) }
         }
         places.fences.itemsChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
         places.beacons.itemsChanged = { [unowned self] in beacons.regionsChanged($0, at: $1) }
@@ -293,7 +294,8 @@ public final class Agent {
                     signal: { [unowned self] in received(signal: $0, at: $1) },
                     device: { [unowned self] in pipeline.deviceChanged($0, at: $1) },
                     power: { [unowned self] in pipeline.powerRead($0, at: $1) },
-                    links: { [unowned self] in linksChanged(at: $0) }))
+                    links: { [unowned self] in linksChanged(at: $0) },
+                    clock: { [unowned self] in clockWasSet(at: $0) }))
             configuration.host = host
             let metrics = Metrics(hostName: HostIdentity.hostName(), log: log, loop: loop) { [unowned self] in
                 report(at: loop.now).status
@@ -340,6 +342,7 @@ public final class Agent {
         beacons.start(at: now)
         networks.start(at: now)
         host?.watchLinks()
+        host?.watchClock()
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         let sinceBoot = now < EventTime.zero + Self.hostStart
         endpoints.start(sinceBoot: sinceBoot, at: now)
@@ -413,12 +416,17 @@ public final class Agent {
     private func statusChanged() { if shutdown.isServing { supervision.statusChanged() } }
 
     func linksChanged(at now: EventTime) {
+        // Before anybody uses what goes with them.
+        uplink.linksChanged(at: now)
         endpoints.linksChanged(at: now)
         for channel in channels { channel.linksChanged(at: now) }
         networks.linksChanged(at: now)
         places.linksChanged(at: now)
         remote?.settings.linksChanged(at: now)
     }
+
+    /// The wall clock of this host was set.
+    func clockWasSet(at now: EventTime) { for delivery in endpoints.deliveries { delivery.clockWasSet(at: now) } }
 
     func report(at now: EventTime) -> StatusReport {
         StatusReport(

@@ -12,11 +12,14 @@ final class HostWatch {
         var device: (DeviceEvent?, EventTime) -> Void
         var power: (PowerWatch.Reading, EventTime) -> Void
         var links: (EventTime) -> Void
+        var clock: (EventTime) -> Void
     }
 
     private let signals: Int32
     private var devices: DeviceWatch?
     private var links: LinkWatch?
+    /// Becomes readable when the wall clock is set; nil where the kernel does not tell.
+    private var clock: Int32?
     private let power: PowerWatch
     private let handlers: Handlers
     private let log: AgentLog
@@ -57,6 +60,18 @@ final class HostWatch {
         }
     }
 
+    /// Without news of the clock what failed over it is retried by timer alone. Nothing is polled.
+    func watchClock() {
+        let descriptor = waypost_clock_watch()
+        guard descriptor >= 0 else { return }
+        do throws(SystemError) {
+            try loop.watch(descriptor) { [unowned self] _, now in
+                if waypost_clock_watch_read(descriptor) { handlers.clock(now) }
+            }
+            clock = descriptor
+        } catch { close(descriptor) }
+    }
+
     /// What the supplies said last, by name; nil where none are read.
     var supplies: [(name: String, words: String)]? { power.supplies }
 
@@ -72,6 +87,10 @@ final class HostWatch {
         power.stop()
         devices?.stop()
         links?.stop()
+        if let clock {
+            loop.forget(clock)
+            close(clock)
+        }
         loop.forget(signals)
         close(signals)
     }

@@ -3,6 +3,7 @@
 
 // libcurl's setters and getters are variadic, which Swift does not import: here they are once per argument type.
 #include <curl/curl.h>
+#include <stdint.h>
 
 CURLcode waypost_curl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode waypost_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
@@ -27,6 +28,13 @@ CURLcode waypost_curl_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value
 CURLMcode waypost_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode waypost_curl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value);
 CURLMcode waypost_curl_multi_set_socket_function(CURLM *multi, curl_socket_callback function);
+
+/// Bytes of a TCP connection that the peer has not acknowledged, those that were not sent yet included; -1 = not known.
+int waypost_tcp_unacknowledged(int fd);
+/// Milliseconds since the peer of a TCP connection acknowledged anything; -1 = not known.
+int64_t waypost_tcp_silence_ms(int fd);
+/// TCP_USER_TIMEOUT: the kernel ends the connection when what was sent is not acknowledged for so long.
+void waypost_tcp_limit_silence(int fd, unsigned int milliseconds);
 
 CURLSHcode waypost_curl_share_set_data(CURLSH *share, curl_lock_data data);
 

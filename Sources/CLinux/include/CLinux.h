@@ -14,6 +14,10 @@ int waypost_eventfd(void);
 int waypost_timerfd(void);
 /// Arms the timer for an absolute boot-clock instant in nanoseconds; 0 or less disarms it.
 int waypost_timerfd_arm(int fd, int64_t boottime_ns);
+/// A descriptor (TFD_CLOEXEC, TFD_NONBLOCK) that becomes readable when the wall clock is set; -1 and errno on failure.
+int waypost_clock_watch(void);
+/// Makes it wait for the next time; whether the clock was set.
+bool waypost_clock_watch_read(int fd);
 /// signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked for the calling thread and its children.
 int waypost_signalfd(void);
 /// Reads one pending signal number from a signalfd, 0 when there is none.

@@ -144,7 +144,7 @@ extension Metric {
         .each(.counter, "connections", "connections opened") { $0.connections },
         .byReason(
             .counter, "failed", by: "reason",
-            "failures by reason: dns, connect, tls, clock, timeout, reset, closed, "
+            "failures by reason: dns, connect, link (gone under a request), tls, clock, timeout, reset, closed, "
                 + "credential (no token could be had), status NNN"
         ) { $0.failed },
         .each(.counter, "retry_after_honoured", "pauses that the server asked for") { $0.retryAfterHonoured },

@@ -14,6 +14,7 @@ extension Verdict {
         switch self {
         case .accepted, .partlyAccepted, .authStop, .collision, .goneStop(410, _): .noRow
         case .retry(.redirected, _): .noRow
+        case .retry(.transport(.moved), _): .noRow
         // This is about the topic.
         case .retry(.noSubscriber, _): .noRow
         // Of several messages none is known to be the cause.
@@ -29,8 +30,8 @@ extension TransportFailure {
     /// The server may have had a part of the request before.
     public var mayFollowRequest: Bool {
         switch self {
-        case .resolve, .connect, .tls, .clock, .credential: false
-        case .timeout, .closedWithoutReply, .broken: true
+        case .resolve, .connect, .unreachable, .tls, .clock, .credential: false
+        case .moved, .timeout, .closedWithoutReply, .broken: true
         }
     }
 }

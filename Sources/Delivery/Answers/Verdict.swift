@@ -98,6 +98,16 @@ public enum Verdict: Hashable, Sendable {
         }
     }
 
+    /// Whether whoever intercepts plain HTTP may say the same, as the captive portal of a Wi-Fi network does.
+    var mayBeOfPortal: Bool {
+        switch self {
+        case .authStop, .goneStop, .misconfigured, .encodingRefused, .split, .tooLarge, .retry(.redirected, _),
+            .retry(.page, _), .retry(.notConfirmed, _), .retry(.unclear, _):
+            true
+        case .accepted, .partlyAccepted, .collision, .retry: false
+        }
+    }
+
     /// A broker has passed messages to nobody, which is not enough.
     public var lacksSubscriber: Bool {
         switch self {

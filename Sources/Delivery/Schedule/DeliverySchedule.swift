@@ -53,14 +53,25 @@ public struct DeliverySchedule: Sendable {
     private var wantsBind = false
     private let share: Double
     private var shutdown: (until: EventTime, attemptsLeft: Int)?
-    /// When the last attempt began.
+    /// When the last attempt began, and when it ended.
     private var attemptBegan = EventTime.zero
+    private var attemptEnded = EventTime.min
     /// It goes with credentials that were replaced since.
     private var hasOldCredentials = false
+    /// The asset moves: what it drives past may be in reach for less than a minute.
+    private var isMoving = false
+    /// The last attempt failed over the clock of this host.
+    private var waitsForClock = false
+    /// Attempts in a row that the server did not take in full in time.
+    private var stalls = 0
 
     static let streakLimit = 5
     static let probeInterval = Duration.seconds(900)
     private static let formRetry = Duration.seconds(10)
+    /// The longest wait of an asset that moves while nothing reaches the server.
+    private static let longestWhileMoving = Duration.seconds(30)
+    /// After so many attempts that the server did not take in full the batch is taken apart.
+    private static let stallLimit = 2
 
     static func probeDelay(_ jitter: Double) -> Duration {
         let share = jitter > 0 ? min(jitter, 1) : 0
@@ -87,6 +98,8 @@ extension DeliverySchedule {
     var limit: Int { server.maxRows }
     /// Maximum rows of a batch, since larger ones were not answered in time; nil = as the setting says.
     public var rowsInTime: Int? { server.rowsInTime < settings.batchSize ? server.rowsInTime : nil }
+    /// That is because the link is too slow for larger ones.
+    public var isLinkSlow: Bool { server.isLinkSlow }
     /// Times that a batch was taken apart, since it was refused or failed while others were accepted.
     public var bisects: Int { batches.bisects }
     /// Batches of one row that fail while others are accepted: tried last, and in quarantine once that is proven.
@@ -344,14 +357,30 @@ extension DeliverySchedule {
 
 // Events around the endpoint.
 extension DeliverySchedule {
-    /// The link came up or changed its address: our back-off starts over, unless the server was reached and has answered.
+    /// The link came up or changed its address: our back-off starts over, but for what the server has answered. What was said
+    /// without TLS may have been said by the former link.
     public mutating func linkChanged(at now: EventTime) {
-        if timer.waitsAfterAnswer {
-            routes.linkChanged()
-        } else {
-            startOver(at: now)
+        routes.linkChanged()
+        timer.linkChanged()
+        timer.sendBatchAtOnce()
+        stalls = 0
+        if settings.canBeIntercepted, state.mayBeOfLink {
+            if case .stopped(let reason) = state { state = .paused(reason: reason) }
+            refresh = CredentialRefresh()
+            timer.makeDue(at: max(now, attemptEnded + settings.backoff.base))
         }
+        guard activity.isIdle, !batches.isEmpty, state == .active else { return }
+        timer.cutShortAfterAnswers(at: now)
     }
+
+    /// The clock of this host was set: what failed over it is tried again.
+    public mutating func clockWasSet(at now: EventTime) {
+        guard waitsForClock, activity.isIdle, state == .active else { return }
+        timer.forgetFailures()
+        timer.makeDue(at: now)
+    }
+
+    public mutating func movementChanged(_ isMoving: Bool) { self.isMoving = isMoving }
 
     private mutating func startOver(at now: EventTime) {
         timer.forgetFailures()
@@ -445,7 +474,9 @@ extension DeliverySchedule {
         _ = activity.finish(attempt)
         streak.add(verdict.word)
         if case .retry(.transport, _) = verdict {} else { routes.reached() }
-        timer.attemptEnded(isAnswer: verdict.isAnswer)
+        timer.attemptEnded(isAnswer: verdict.isAnswer && !(settings.canBeIntercepted && verdict.mayBeOfPortal))
+        (waitsForClock, attemptEnded) = (verdict.isOverClock, now)
+        stalls = verdict.isTimeout && !sent.wasWhole ? stalls + 1 : 0
         note(asked: verdict.asked, at: now)
         if case .authStop = verdict, hasOldCredentials {
             timer.makeDue(at: now)
@@ -486,8 +517,13 @@ extension DeliverySchedule {
         } else {
             held(verdict, jitter: jitter, at: now)
         }
-        var wasTooSlow = false
-        if case .retry(.transport(.timeout), _) = verdict { wasTooSlow = sent.wasWhole }
+        if stalls >= Self.stallLimit, batches[place].rows > 1, !batches.isSuspicious(place) {
+            // As for 413: without all of it the server cannot have acted on any of it.
+            stalls = 0
+            server.linkWasTooSlow(rows: batches[place].rows)
+            return batches.splitTooLarge(place).settled
+        }
+        let wasTooSlow = verdict.isTimeout && sent.wasWhole
         let outcome = batches.failed(
             place, sent.blame, wasTooSlow: wasTooSlow, hasWaiting: queue.count > 0, settings.backoff, jitter: jitter,
             at: now)
@@ -514,7 +550,7 @@ extension DeliverySchedule {
 
     private mutating func succeeded(rows: Int, at now: EventTime) {
         // After an outage all that waits goes out at once.
-        if failures > 0 || state != .active { queue.flush() }
+        if timer.hasFailed || state != .active { queue.flush() }
         state = .active
         acceptedBefore = true
         refresh.accepted()
@@ -603,8 +639,13 @@ extension DeliverySchedule {
     private mutating func retried(
         _ cause: Verdict.RetryCause, after: Duration?, jitter: Double, at now: EventTime
     ) -> Bool {
+        var isUnreached = false
         switch cause {
+        case .transport(.moved), .lost(.moved, _):
+            timer.makeDue(at: now)
+            return false
         case .transport(let failure):
+            isUnreached = failure.isUnreached
             guard routes.missed(failure, jitter: jitter, at: now) else { break }
             if routes.allMissed {
                 backOff(asked: nil, jitter: jitter, at: now)
@@ -618,7 +659,7 @@ extension DeliverySchedule {
             return false
         default: if cause.asksForLess { pacing.throttled() }
         }
-        backOff(asked: after, jitter: jitter, at: now)
+        backOff(asked: after, isUnreached: isUnreached, jitter: jitter, at: now)
         guard streak.count >= Self.streakLimit else { return true }
         switch cause {
         case .redirected: pause("redirected", jitter: jitter, at: now)
@@ -661,15 +702,19 @@ extension DeliverySchedule {
         }
     }
 
-    private mutating func backOff(asked: Duration?, jitter: Double, at now: EventTime) {
+    private mutating func backOff(
+        asked: Duration?, isUnreached: Bool = false, jitter: Double, at now: EventTime
+    ) {
         if case .paused(let reason) = state {
             timer.countFailure()
             return pause(reason, jitter: jitter, at: now)
         }
         // Another route is found soon.
         let mayChange = routes.count > 1 && !routes.allMissed
+        var backoff = settings.backoff
+        if isMoving, isUnreached { backoff.cap = min(backoff.cap, Self.longestWhileMoving) }
         timer.backOff(
-            settings.backoff, asked: asked, window: mayChange ? .zero : settings.batchWindow, jitter: jitter, at: now)
+            backoff, asked: asked, window: mayChange ? .zero : settings.batchWindow, jitter: jitter, at: now)
     }
 
     private mutating func pause(_ reason: String, jitter: Double, at now: EventTime) {
@@ -683,6 +728,22 @@ extension DeliverySchedule {
     private mutating func stop(_ state: EndpointState) {
         self.state = state
         timer.countAtLeastOneFailure()
+    }
+}
+
+extension Verdict {
+    fileprivate var isTimeout: Bool { if case .retry(.transport(.timeout), _) = self { true } else { false } }
+
+    fileprivate var isOverClock: Bool { if case .retry(.transport(.clock), _) = self { true } else { false } }
+}
+
+extension EndpointState {
+    /// Answers of another server than the one that was asked may have led to it.
+    fileprivate var mayBeOfLink: Bool {
+        switch self {
+        case .paused, .stopped: true
+        case .active, .taken, .rebind: false
+        }
     }
 }
 

@@ -11,6 +11,11 @@ struct RetryTimer: Sendable {
     private var isBroughtForward = false
     /// The last attempt was answered, whatever the answer.
     private var wasAnswered = false
+    /// The failures that were answers, and until when the last of them is waited after. Another link changes nothing about that.
+    private var answers = 0
+    private var answerHolds = EventTime.min
+    /// An attempt has failed since the last success, also if its failure is forgotten.
+    private(set) var hasFailed = false
     /// When an operator last cut a wait short; nil = never.
     private var cutAt: EventTime?
     private static let cutPause = Duration.seconds(10)
@@ -22,6 +27,7 @@ struct RetryTimer: Sendable {
     mutating func schedule(at instant: EventTime, earliest: EventTime) {
         next = instant
         self.earliest = earliest
+        if wasAnswered, failures > 0 { answerHolds = instant }
     }
 
     mutating func makeDue(at now: EventTime) { schedule(at: now, earliest: now) }
@@ -48,14 +54,24 @@ struct RetryTimer: Sendable {
 
     mutating func attemptEnded(isAnswer: Bool) { wasAnswered = isAnswer }
 
-    /// The server has said something that is waited after, so that another link changes nothing about it.
-    var waitsAfterAnswer: Bool { failures > 0 && wasAnswered }
+    mutating func countFailure() {
+        failures = min(failures + 1, 1_000_000)
+        hasFailed = true
+        if wasAnswered { answers = min(answers + 1, failures) }
+    }
 
-    mutating func countFailure() { failures = min(failures + 1, 1_000_000) }
+    mutating func countAtLeastOneFailure() { if failures == 0 { countFailure() } }
 
-    mutating func countAtLeastOneFailure() { failures = max(1, failures) }
+    mutating func forgetFailures() { (failures, answers, answerHolds) = (0, 0, .min) }
 
-    mutating func forgetFailures() { failures = 0 }
+    /// There is another link: failures of the former one are forgotten, and the answers of the server are not.
+    mutating func linkChanged() {
+        failures = answers
+        isBroughtForward = false
+    }
+
+    /// The next attempt is made as soon as the answers of the server allow it.
+    mutating func cutShortAfterAnswers(at now: EventTime) { cutShort(at: max(now, answerHolds)) }
 
     /// - Parameter window: over which a fleet spreads its requests while the server works. It is not asked more often when it
     ///   does not; only a single failure, as by a packet that was lost, is tried again soon.
@@ -73,8 +89,8 @@ struct RetryTimer: Sendable {
 
     /// - Parameter nextBatch: the pace that the server has asked for.
     mutating func succeeded(nextBatch: EventTime, at now: EventTime) {
-        failures = 0
-        isBroughtForward = false
+        forgetFailures()
+        (isBroughtForward, hasFailed) = (false, false)
         schedule(at: max(now, nextBatch), earliest: now)
     }
 

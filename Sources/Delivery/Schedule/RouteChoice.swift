@@ -60,8 +60,10 @@ struct RouteChoice: Sendable {
     /// - Returns: whether another route is used from now on, for which all that is in flight is formed again.
     mutating func missed(_ failure: TransportFailure, jitter: Double, at now: EventTime) -> Bool {
         switch failure {
-        case .resolve, .connect, .timeout: misses += 1
-        default: reached()
+        case .resolve, .connect, .unreachable, .timeout: misses += 1
+        // It says nothing about the server.
+        case .moved: break
+        case .tls, .clock, .closedWithoutReply, .broken, .credential: reached()
         }
         guard count > 1, misses >= (triesFirst ? 1 : Self.missesMax) else { return false }
         current = triesFirst ? previous : (current + 1) % count

@@ -6,6 +6,8 @@ struct ServerTolerance: Sendable {
     private var rowsNotTooLarge: Int
     /// Maximum rows that it is believed to answer in time. Unlike the above, it grows again.
     private(set) var rowsInTime: Int
+    /// That is because the link takes too long to carry larger ones.
+    private(set) var isLinkSlow = false
     var compression: Compression
     private var hasRepeated417 = false
 
@@ -23,12 +25,19 @@ struct ServerTolerance: Sendable {
         rowsNotTooLarge = max(rowsNotTooLarge, min(rows, settings.batchSize))
         let isQuick = took.nanoseconds < settings.timeout.nanoseconds / 4
         rowsInTime = max(rowsInTime, min(isQuick ? rows * 2 : rows, max(1, settings.batchSize)))
+        if rowsInTime >= settings.batchSize { isLinkSlow = false }
     }
 
     mutating func refusedAsTooLarge(rows: Int) { rowsNotTooLarge = min(rowsNotTooLarge, (rows + 1) / 2) }
 
     /// It did not answer to a batch of this size in time, and to a smaller one it did.
     mutating func wasTooSlow(rows: Int) { rowsInTime = min(rowsInTime, (rows + 1) / 2) }
+
+    /// A batch of this size did not get through to the server.
+    mutating func linkWasTooSlow(rows: Int) {
+        wasTooSlow(rows: rows)
+        isLinkSlow = true
+    }
 
     /// We send no Expect, but a proxy in between may have.
     ///

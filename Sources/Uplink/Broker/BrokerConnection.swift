@@ -90,6 +90,14 @@ package final class BrokerConnection {
         obey()
     }
 
+    /// See `LiveConnection.linksChanged`.
+    package func linksChanged() {
+        switch carrier! {
+        case .plain(let live): live.linksChanged()
+        case .webSocket(let webSocket): webSocket.linksChanged()
+        }
+    }
+
     /// Ends the connection for one with another session, without calling back.
     /// - Returns: who is to be called, with what the broker has answered.
     package func replace(at now: EventTime) -> [() -> Void] {

@@ -107,6 +107,8 @@ struct BrokerLink {
     private var notBefore = EventTime.zero
     /// That wait follows something that the broker said.
     private var waitsAfterAnswer = false
+    /// It follows an attempt in which nothing came back from the broker: whoever sends something has waited by itself.
+    private var waitsForNetwork = false
     /// When a wait was last cut short; nil = never.
     private var cutAt: EventTime?
     /// The connection is wanted without requests as well.
@@ -177,6 +179,7 @@ extension BrokerLink {
                 number: number, broker: broker, reasons: Array(repeating: nil, count: broker.messages.count),
                 limit: limit, deadline: now + limit))
         if !broker.messages.isEmpty { senders.insert(broker.sender) }
+        if waitsForNetwork { notBefore = min(notBefore, now) }
         isKept = session.staysOpen
         advance(at: now)
     }
@@ -241,6 +244,7 @@ extension BrokerLink {
 
     /// The connection could not be made, or has ended.
     mutating func lost(_ failure: TransportFailure, at now: EventTime) {
+        if case .moved = failure { return moved(failure, at: now) }
         let unansweredSince = client?.unansweredSince
         if let events = client?.connectionLost(at: now) {
             take(events, failure, unansweredSince: unansweredSince, at: now)
@@ -248,6 +252,21 @@ extension BrokerLink {
             takeover.failed()
             stop(failure, at: now)
         }
+        advance(at: now)
+    }
+
+    /// The connection went with its link, which says nothing about the broker, another client or a message: it is made again at
+    /// once. What had not begun goes over the next one.
+    private mutating func moved(_ failure: TransportFailure, at now: EventTime) {
+        let hasBegun: (Request) -> Bool = { !$0.inFlight.isEmpty || $0.answered > 0 }
+        for request in requests where hasBegun(request) {
+            let result = request.result(failure, said: nil, nil, isAlone: false)
+            outcomes.append(Outcome(number: request.number, result: result))
+        }
+        requests.removeAll(where: hasBegun)
+        close()
+        delay.linkChanged()
+        (notBefore, waitsAfterAnswer) = (now, false)
         advance(at: now)
     }
 
@@ -378,6 +397,7 @@ extension BrokerLink {
         close()
         notBefore = now + delay.lost(jitter: jitter())
         waitsAfterAnswer = isAnswer || reason != nil
+        waitsForNetwork = failure.isUnreached
         switch reason?.meaning {
         case nil, .accepted, .retry, .slowDown: break
         // It would only be refused again: the next request tries it.
@@ -512,7 +532,7 @@ extension TransportFailure {
     fileprivate var beforePublishing: TransportFailure {
         switch self {
         case .timeout(let words), .closedWithoutReply(let words), .broken(let words): .connect(words)
-        case .resolve, .connect, .tls, .clock, .credential: self
+        case .resolve, .connect, .unreachable, .moved, .tls, .clock, .credential: self
         }
     }
 }

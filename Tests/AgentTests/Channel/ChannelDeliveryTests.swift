@@ -271,6 +271,7 @@ private final class ScriptedCarrier: ChannelCarrier {
     func send(_ frame: ClientFrame) { sent.append(frame) }
     func close() { isClosed = true }
     func trust(_ tls: TLSSettings?) {}
+    func linksChanged() {}
     func say(_ text: String) { report(.text(text), .zero) }
 
     /// The connection is there, and the channel of a trackable.

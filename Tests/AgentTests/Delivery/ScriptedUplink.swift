@@ -74,6 +74,7 @@ final class ScriptedUplink: Uplink {
     func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
     func reconnect(_ cause: ReconnectCause, at now: EventTime) {}
     func closeIdleConnections(at now: EventTime) {}
+    func linksChanged(at now: EventTime) {}
 
     func close() {}
 }

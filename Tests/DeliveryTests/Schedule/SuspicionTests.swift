@@ -218,16 +218,4 @@ import Testing
         schedule.attemptFinished(.accepted, at: now)
         #expect(schedule.limit == 100 && schedule.rowsInTime == nil)
     }
-
-    /// What was not written in full says nothing about the server.
-    @Test func aLineThatIsTooSlowShrinksNothing() {
-        var schedule = DeliverySchedule(
-            settings: DeliveryScheduleTests.settings(), waiting: 300, inFlight: [.init(id: "a", rows: 100)], at: at(0))
-        for _ in 0..<5 {
-            schedule.tries("a", .retry(.transport(.timeout("")), after: nil), .init(wasWhole: false), at: at(0))
-        }
-        schedule.forms([.init(id: "a", rows: 100), .init(id: "b", rows: 1)], at: at(1000))
-        schedule.tries("b", .accepted, at: at(1000))
-        #expect(schedule.limit == 100)
-    }
 }

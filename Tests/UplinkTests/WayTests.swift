@@ -1,0 +1,124 @@
+import CCurl
+import Delivery
+import Glibc
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Uplink
+
+/// Progress, patience and links of one connection.
+@Suite struct WayTests {
+    private static let second: Int64 = 1_000_000_000
+    private static func at(_ seconds: Int64) -> EventTime { EventTime(nanoseconds: seconds * second) }
+
+    /// Written at second 0; the kernel's clock is 100 s ahead.
+    private func written(isKept: Bool = false, _ body: Int = 1000) -> TransferProgress {
+        var progress = TransferProgress(bodyCount: body, at: Self.at(0))
+        if !isKept { progress.socketOpened(at: Self.at(0)) }
+        progress.moved(CURLINFO_HEADER_OUT, 100, at: Self.at(0), clock: 100 * Self.second)
+        progress.moved(CURLINFO_DATA_OUT, body, at: Self.at(0), clock: 100 * Self.second)
+        return progress
+    }
+
+    @Test func whatThePeerAcknowledgesIsProgress() {
+        var progress = written()
+        guard case .awaitingReply(Self.at(0)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
+        // After 30 s something is unacknowledged, and the last acknowledgement is 2 s old.
+        progress.looked(unacknowledged: 500, silence: 2 * Self.second, clock: 130 * Self.second)
+        guard case .sending(Self.at(28)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
+        #expect(progress.written == .part)
+        // Nothing since.
+        progress.looked(unacknowledged: 500, silence: 32 * Self.second, clock: 160 * Self.second)
+        guard case .sending(Self.at(28)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
+        progress.looked(unacknowledged: 0, silence: Self.second, clock: 170 * Self.second)
+        guard case .awaitingReply(Self.at(69)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
+        #expect(progress.written == .whole)
+    }
+
+    @Test func aKeptConnectionOfWhichNothingIsAcknowledgedMayBeForgotten() {
+        var progress = written(isKept: true)
+        progress.looked(unacknowledged: 1100, silence: 40 * Self.second, clock: 110 * Self.second)
+        #expect(progress.mayBeForgotten)
+        progress.looked(unacknowledged: 600, silence: Self.second, clock: 112 * Self.second)
+        #expect(!progress.mayBeForgotten)
+        #expect(!written().mayBeForgotten)
+    }
+
+    @Test func onlyIPv4IsAskedForAfterASlowLookup() {
+        var patience = Patience()
+        patience.lookedUp(in: .seconds(1), hasIPv4: true)
+        patience.lookedUp(in: .seconds(15), hasIPv4: false)
+        #expect(!patience.isIPv4Alone)
+        patience.lookedUp(in: .seconds(15), hasIPv4: true)
+        #expect(patience.isIPv4Alone && patience.overAnotherLink(hasIPv4: true).isIPv4Alone)
+        #expect(patience.overAnotherLink(hasIPv4: false) == Patience())
+        patience.failedToLookUp(in: .seconds(20))
+        #expect(patience.isIPv4Alone, "silence is no answer")
+        patience.failedToLookUp(in: .milliseconds(100))
+        patience.lookedUp(in: .seconds(15), hasIPv4: true)
+        #expect(!patience.isIPv4Alone, "a name without such an address")
+        #expect(patience.limit(.seconds(10)) == .seconds(10))
+        patience.missed()
+        #expect(patience.limit(.seconds(10)) == .seconds(30))
+    }
+
+    @Test func aServerThatTakesNothingMoreOfARequestIsGivenUp() throws {
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            while usleep(10_000) == 0, !connection.hasGone {}
+        }
+        let loop = try PollLoop()
+        var outcome: UplinkOutcome?
+        loop.uplink.send(UplinkRequest(url: server.url, body: [UInt8](repeating: 1, count: 32 << 20))) { outcome = $0 }
+        loop.run { loop.uplink.requestsInFlight == 1 && loop.watched.values.contains { $0.writable } }
+        for _ in 0..<20 { loop.turn(atMost: .milliseconds(20)) }
+        #expect(outcome == nil)
+        loop.advance(by: .seconds(31))
+        #expect(outcome?.failure?.word == "timeout" && outcome?.written == .part, "\(String(describing: outcome))")
+    }
+
+    /// What is bound to addresses that are there is left alone.
+    @Test func anEventOfAnotherLinkChangesNothing() throws {
+        let server = try ScriptedServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let loop = try PollLoop()
+        let request = UplinkRequest(url: server.url, body: [1])
+        _ = try loop.reply(request)
+        loop.uplink.linksChanged(at: loop.now)
+        #expect(try !loop.outcome(request).newConnection)
+        var outcome: UplinkOutcome?
+        loop.uplink.send(request) { outcome = $0 }
+        loop.turn(atMost: .zero)
+        loop.uplink.linksChanged(at: loop.now)
+        loop.run { outcome != nil }
+        #expect(outcome?.reply?.status == 200)
+    }
+
+    @Test func knowsByWhichAddressAConnectionLeaves() throws {
+        let (listener, port) = try listenOnLoopback(backlog: 1)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        // From another address than the one that would be chosen now.
+        var other = address
+        other.sin_port = 0
+        other.sin_addr.s_addr = inet_addr("127.0.0.2")
+        for (isBound, isGone) in [(false, false), (true, true)] {
+            let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(client) }
+            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafePointer(to: &address) { address in
+                withUnsafePointer(to: &other) { other in
+                    func general(_ address: UnsafePointer<sockaddr_in>) -> UnsafePointer<sockaddr> {
+                        UnsafeRawPointer(address).assumingMemoryBound(to: sockaddr.self)
+                    }
+                    return (!isBound || bind(client, general(other), size) == 0)
+                        && connect(client, general(address), size) == 0
+                }
+            }
+            #expect(isConnected && HostRoute.isGone(client) == isGone)
+        }
+    }
+}
