@@ -58,8 +58,8 @@ public struct Evidence: Sendable {
             self.milliseconds = milliseconds
         }
 
-        /// The layer that failed first: `dns`, `connect`, `tls`, `clock` (a certificate, where the host clock may be wrong),
-        /// `timeout`, `closed` or `reset`, and its error in words.
+        /// The layer that failed first: `no route`, `dns`, `connect`, `tls`, `clock` (a certificate, where the host clock may be
+        /// wrong), `request` (it was not acknowledged), `answer`, `closed` or `reset`, and its error in words.
         public struct Failure: Sendable {
             public var layer: String
             public var message: String

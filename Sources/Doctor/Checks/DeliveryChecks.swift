@@ -58,6 +58,8 @@ enum DeliveryChecks {
         switch failure.layer {
         case "clock": evidence.showClock
         case "tls": showCertificate(reach)
+        case "no route": "ip -brief address; ip route"
+        case "request": "ping -M do -c 3 -s 1372 \(reach.bareHost.shellWord)  # 1400 bytes; then fewer"
         default: "getent ahosts \(reach.bareHost.shellWord); ip route"
         }
     }

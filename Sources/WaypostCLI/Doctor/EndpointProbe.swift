@@ -11,7 +11,10 @@ import Uplink
 /// request is OPTIONS without a credential and without a body, so that it can neither store nor delete anything; a broker is
 /// asked for a connection under another client id than that of the daemon, and its refusal is an answer too.
 enum EndpointProbe {
-    private static let limit = Duration.seconds(5)
+    /// More than all layers together.
+    private static let limit = Duration.seconds(60)
+    /// Bytes of a request that needs more than one packet.
+    private static let padding = 4000
 
     /// Collects answers from the callbacks of the loop.
     private final class Answers {
@@ -24,8 +27,7 @@ enum EndpointProbe {
         // libcurl writes to connections that a server may have closed.
         signal(SIGPIPE, SIG_IGN)
         guard let loop = try? EventLoop(),
-            let uplink = try? LoopedUplink(
-                settings: .init(version: AgentVersion.current, measuresStages: true), loop: loop)
+            let uplink = try? LoopedUplink(settings: settings, loop: loop)
         else { return nil }
         let answers = Answers()
         let started = loop.host.bootTime
@@ -33,18 +35,39 @@ enum EndpointProbe {
         // Its own limits end each request before.
         end.deadline = started + limit + .seconds(1)
         for (index, endpoint) in endpoints.enumerated() {
+            let ended = { (reach: Evidence.Reach) in
+                answers.reaches[index] = reach
+                if answers.reaches.count == endpoints.count { loop.stop() }
+            }
             uplink.send(request(endpoint)) { outcome in
                 let milliseconds = Int((loop.host.bootTime.duration(since: started)).milliseconds)
-                answers.reaches[index] = reach(endpoint, outcome, milliseconds)
-                if answers.reaches.count == endpoints.count { loop.stop() }
+                var reach = reach(endpoint, outcome, milliseconds, host: loop.host)
+                guard case .reply = outcome.result else { return ended(reach) }
+                uplink.send(request(endpoint, padded: true)) { outcome in
+                    if case .failed(.timeout) = outcome.result, outcome.written != .whole {
+                        let words = "small requests pass and longer ones hang: long packets are probably lost (MTU)"
+                        reach.failure = .init(layer: "request", message: "\(reach.peer): \(words)")
+                    }
+                    ended(reach)
+                }
             }
         }
         if answers.reaches.count < endpoints.count { try? loop.run() }
         uplink.close()
         return endpoints.enumerated().map { index, endpoint in
             answers.reaches[index]
-                ?? reach(endpoint, .init(.failed(.timeout("no answer"))), Int(limit.milliseconds))
+                ?? reach(endpoint, .init(.failed(.timeout("no answer"))), Int(limit.milliseconds), host: loop.host)
         }
+    }
+
+    /// Each layer has a limit of its own, so that the one which hangs is named; a resolver that answers to one of two questions
+    /// alone takes 15 s.
+    private static var settings: HTTPUplink.Settings {
+        var settings = HTTPUplink.Settings(
+            version: AgentVersion.current, lookupLimit: .seconds(20), firstByteLimit: .seconds(15),
+            measuresStages: true)
+        settings.stallLimit = .seconds(10)
+        return settings
     }
 
     /// The server of settings from afar; nil where there is none, or it is that of its endpoint, whose credentials and
@@ -91,13 +114,14 @@ enum EndpointProbe {
         return reference.flatMap { Secret.path(of: $0, variables) }
     }
 
-    private static func request(_ endpoint: EndpointConfig) -> UplinkRequest {
+    private static func request(_ endpoint: EndpointConfig, padded: Bool = false) -> UplinkRequest {
         let tls = endpoint.tls.map {
             TLSSettings(
                 authorities: path($0.authorities), certificate: path($0.certificate), key: path($0.key), pins: $0.pins)
         }
         var request = UplinkRequest(
             method: "OPTIONS", url: endpoint.settings.baseURL, body: [], timeout: limit, tls: tls)
+        if padded { request.headers.append(.init("X-Padding", String(repeating: "-", count: padding))) }
         if endpoint.settings.profile.isForBroker {
             request.broker = BrokerRequest(session: BrokerSession(clientID: "waypost-doctor-\(getpid())"))
         }
@@ -105,17 +129,28 @@ enum EndpointProbe {
     }
 
     private static func reach(
-        _ endpoint: EndpointConfig, _ outcome: UplinkOutcome, _ milliseconds: Int
+        _ endpoint: EndpointConfig, _ outcome: UplinkOutcome, _ milliseconds: Int, host: any Host
     ) -> Evidence.Reach {
         var failure: Evidence.Reach.Failure?
-        if case .failed(let problem) = outcome.result { failure = .init(layer: problem.word, message: problem.message) }
         // The configuration has no other URLs.
         let url = endpoint.settings.baseURL
         let peer = Peer(url: BrokerAddress(url)?.connectURL ?? url)
+        if case .failed(let problem) = outcome.result {
+            let bareHost = peer?.host.filter { $0 != "[" && $0 != "]" }
+            failure =
+                host.egressRoute(to: nil) == nil && host.egressRoute(to: bareHost) == nil
+                ? .init(layer: "no route", message: "this host has no route to a network")
+                : .init(layer: layer(problem, outcome.written), message: problem.message)
+        }
         var reach = Evidence.Reach(
             endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
             failure: failure, milliseconds: milliseconds)
         if let stages = outcome.stages { reach.stages = stages }
         return reach
+    }
+
+    private static func layer(_ failure: TransportFailure, _ written: UplinkOutcome.Extent) -> String {
+        guard case .timeout = failure else { return failure.word }
+        return written == .whole ? "answer" : "request"
     }
 }
