@@ -44,6 +44,7 @@ public final class HTTPUplink {
     /// Until then no connection is kept, and none opened before is reused; nil = as usual.
     private var keepsNoneUntil: EventTime?
     private static let sleepLimit = Duration.seconds(10)
+    private static let lookupLook = Duration.seconds(5)
     private var isClosed = false
     private var lastNumber = 0
     /// By host and port; of this link.
@@ -346,8 +347,16 @@ extension HTTPUplink {
             curlDeadline = nil
             if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }
         } else {
-            curlDeadline = multi?.timer.map { instant.value + $0 }
+            curlDeadline = multi?.timer.map { instant.value + max($0, lookupPause) }
         }
+    }
+
+    /// libcurl wants to be called five times a second while a name is looked up, although a descriptor tells when that has ended.
+    private var lookupPause: Duration {
+        let areTold = transfers.allSatisfy { easy, transfer in
+            transfer.isLookingUp && multi?.descriptor(of: easy) != nil
+        }
+        return areTold ? Self.lookupLook : .zero
     }
 
     private func openMulti() -> CurlMulti? {

@@ -79,11 +79,13 @@ final class Transfer {
     ///
     /// - Parameter hasChanged: there is another link.
     func isStranded(_ hasChanged: Bool) -> Bool {
-        if let connection { return connections.isStranded(connection) }
-        guard case .lookingUp = progress.phase else { return opened.contains(where: connections.isStranded) }
         // The resolver may have asked over the former link.
-        return hasChanged
+        if isLookingUp { return hasChanged }
+        if let connection { return connections.isStranded(connection) }
+        return opened.contains(where: connections.isStranded)
     }
+
+    var isLookingUp: Bool { if case .lookingUp = progress.phase { true } else { false } }
 
     /// Looks at what the peer has acknowledged.
     func look() {
