@@ -192,7 +192,7 @@ import Tracking
 
     @Test func filesThatAreNoneAreRefused() throws {
         let json = "expected a GeoJSON FeatureCollection"
-        #expect(try file("{\"type\":").problems.first?.contains("found no valid JSON, \(json)") == true)
+        #expect(try file("{\"type\":").problems.first?.contains("found no valid JSON at byte 8, \(json)") == true)
         #expect(try file("[1]").problems.first?.contains("found other JSON, \(json)") == true)
         #expect(
             try file(#"{"type":"Topology","features":[]}"#).problems == [

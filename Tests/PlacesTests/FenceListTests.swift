@@ -123,6 +123,22 @@ import Tracking
         #expect(problems(long) == ["found more than 8 MiB, expected a shorter list"])
     }
 
+    @Test func cornersAreLimitedBesideFences() throws {
+        let corners = [Coordinate](repeating: place(52, 13), count: 1000)
+        func list(_ count: Int) throws(ListProblems) -> [Geofence] {
+            var read = 0
+            var fences = ItemCollector<Geofence>(named: "fences") { _ in
+                read += 1
+                return Geofence(id: "\(read)", shape: .polygon(corners))
+            }
+            for _ in 0..<count { fences.take(.null) }
+            return try fences.items()
+        }
+        #expect(try list(200).count == 200)
+        let problem = ListProblems(lines: ["found polygons with 201000 corners, expected at most 200000"])
+        #expect(throws: problem) { try list(201) }
+    }
+
     @Test func geoJSONIsReadAsTheFileOfTheConfiguration() throws {
         let text = """
             {"type":"FeatureCollection","features":[{"type":"Feature","id":"yard","properties":{"name":"Yard","dwell":"5m"},

@@ -35,6 +35,20 @@ import Tracking
         _ = try lists.received(many(5000, "c/"), of: "a")
     }
 
+    @Test func cornersOfAllListsAreLimitedTogether() throws {
+        let corners = [Coordinate](repeating: Coordinate(latitudeE7: 0, longitudeE7: 0), count: 1000)
+        func polygons(_ count: Int, _ prefix: String) -> [Geofence] {
+            (0..<count).map { Geofence(id: "\(prefix)\($0)", shape: .polygon(corners)) }
+        }
+        var lists = JoinedLists<Geofence>(own: polygons(50, "o"), sources: ["a", "b"])
+        _ = try lists.received(polygons(100, "a/"), of: "a")
+        let problem =
+            "found polygons with 51000 corners beside 150000 of others, expected at most 200000 together"
+        #expect(throws: ListProblems(lines: [problem])) { _ = try lists.received(polygons(51, "b/"), of: "b") }
+        _ = try lists.received(polygons(50, "b/"), of: "b")
+        #expect(lists.reloaded(own: polygons(51, "o"), sources: ["a", "b"], kept: ["a", "b"]) == ["b"])
+    }
+
     @Test func aReloadKeepsTheListsOfTheSame() throws {
         var lists = JoinedLists<Geofence>(own: [], sources: ["a", "b", "c"])
         for name in ["a", "b", "c"] { _ = try lists.received(fences(["\(name)/1"]), of: name) }

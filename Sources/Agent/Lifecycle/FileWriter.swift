@@ -82,11 +82,24 @@ final class FileWriter {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor >= 0 {
             defer { close(descriptor) }
-            if readAll(descriptor, bytesMax: bytes.count) == bytes { return nil }
+            if holds(descriptor, bytes) { return nil }
         }
         do throws(SystemError) { try replaceFile(path, with: bytes, mode: mode, isDurable: isDurable) } catch {
             return "\(error)"
         }
         return nil
+    }
+
+    /// Whether a file has these bytes, piece by piece: it may be as long as all the rest of the process.
+    private static func holds(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
+        var piece = [UInt8](repeating: 0, count: 16 * 1024)
+        var rest = bytes[...]
+        while true {
+            let count = read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 { return count == 0 && rest.isEmpty }
+            guard rest.starts(with: piece[..<count]) else { return false }
+            rest = rest.dropFirst(count)
+        }
     }
 }

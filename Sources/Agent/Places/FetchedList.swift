@@ -1,3 +1,4 @@
+import CLinux
 import Configuration
 import Delivery
 import EventLoop
@@ -9,7 +10,7 @@ import Positioning
 ///
 /// What is in force is the owner's matter. A reply is read on a thread of its own, since a long one would hold the loop up,
 /// and a good one is on disk before it is in force: a process that ends at any time starts again with that list or a
-/// newer one.
+/// newer one. A long one is fetched while no other long one is: each takes as much memory as all the rest of the daemon.
 final class FetchedList<Item: ListedItem>: FetchedSource {
     typealias Read = @Sendable ([UInt8]) throws(ListProblems) -> [Item]
 
@@ -38,9 +39,14 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     private let credentials: EndpointCredentials
     private let writer: FileWriter
     private let read: Read
+    private let turns: ListTurns
     private var alarm: EventLoop.Alarm?
     private(set) var schedule: FetchSchedule
     private var transfer: UplinkTransfer?
+    /// The list of the last time was longer than what may come beside others.
+    private var isLong = false
+    /// Gives the memory of a long list back to the system; nil = there is none to give back.
+    private var trimming: EventLoop.Alarm?
     private var isClosed = false
     private var inForce: InForce?
     private var waiters: [(FetchEnding) -> Void] = []
@@ -56,15 +62,16 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     /// - Parameters:
     ///   - directory: of state, where the list is kept.
     ///   - earlier: the same source before a reload, which is closed.
+    ///   - turns: of all lists.
     ///   - read: what a reply lists.
     init(
         _ config: ListSourceConfig, directory: String, after earlier: FetchedList? = nil,
-        uplink: any Uplink, log: AgentLog, loop: EventLoop,
+        uplink: any Uplink, log: AgentLog, loop: EventLoop, turns: ListTurns,
         makeCredentials: (EndpointConfig) -> EndpointCredentials, read: @escaping Read
     ) {
         self.config = config
         path = "\(directory)/\(config.endpoint.settings.name).list"
-        (self.uplink, self.log, self.loop, self.read) = (uplink, log, loop, read)
+        (self.uplink, self.log, self.loop, self.read, self.turns) = (uplink, log, loop, read, turns)
         credentials = makeCredentials(config.endpoint)
         schedule = FetchSchedule(every: config.every)
         // One for each file, so that two never write the same draft.
@@ -94,6 +101,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         guard stored.address == address else { return nil }
         do throws(ListProblems) {
             let items = try read(stored.reply)
+            isLong = stored.reply.count > ListText.shortBytesMax
             inForce = InForce(
                 version: stored.version, sum: StoredList.sum(stored.reply), receivedMs: stored.receivedMs,
                 count: items.count)
@@ -108,7 +116,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     func forget() { inForce = nil }
 
     /// Another one did the same before a reload, and its list stays in force.
-    func follow(_ earlier: FetchedList) { inForce = earlier.inForce }
+    func follow(_ earlier: FetchedList) { (inForce, isLong) = (earlier.inForce, earlier.isLong) }
 
     private var address: String { StoredList.sum(config.url.utf8) }
 
@@ -145,6 +153,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         alarm?.deadline = nil
         if let transfer { uplink.cancel(transfer) }
         (transfer, waiters) = (nil, [])
+        leaveTurns()
     }
 
     /// Closes it, and removes what is kept.
@@ -174,24 +183,37 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
             guard let self, !isClosed else { return }
             do throws(CredentialProblem) {
                 _ = try result.get()
-                try send(at: max(now, loop.now), mayRenew: mayRenew)
+                send(mayRenew: mayRenew)
             } catch { failed(error.message) }
         }
     }
 
-    private func send(at now: EventTime, mayRenew: Bool) throws(CredentialProblem) {
+    private func send(mayRenew: Bool) {
+        guard isLong else { return send(bytesMax: ListText.shortBytesMax, mayRenew: mayRenew) }
+        turns.long.take(self) { [weak self] in self?.send(bytesMax: ListText.replyBytesMax, mayRenew: mayRenew) }
+    }
+
+    private func send(bytesMax: Int, mayRenew: Bool) {
         let version = inForce?.version
         var request = UplinkRequest(
             method: "GET", url: config.url, headers: [.init("Accept", "application/json")], body: [],
-            replyLimit: ListText.replyBytesMax)
+            replyLimit: bytesMax)
         request.headers += version?.conditions ?? []
-        try credentials.complete(&request, batchID: "", at: now)
+        do throws(CredentialProblem) { try credentials.complete(&request, batchID: "", at: loop.now) } catch {
+            return failed(error.message)
+        }
         // The next request comes in hours.
         request.idleLimit = .zero
         transfer = uplink.send(request) { [weak self] outcome in
             guard let self, !isClosed else { return }
             transfer = nil
-            answered(FetchAnswer(outcome, version: version, bytesMax: ListText.replyBytesMax), mayRenew: mayRenew)
+            if !isLong, case .reply(let reply) = outcome.result, reply.status == 200, reply.bodyIncomplete,
+                reply.body.count >= bytesMax
+            {
+                isLong = true
+                return send(mayRenew: mayRenew)
+            }
+            answered(FetchAnswer(outcome, version: version, bytesMax: bytesMax), mayRenew: mayRenew)
         }
     }
 
@@ -200,6 +222,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         case .unchanged: finish(.unchanged)
         case .list(let body, let version): received(body, version)
         case .failed(let words, _, isUnauthorised: true) where mayRenew:
+            leaveTurns()
             credentials.refresh(at: loop.now) { [weak self] renewal in
                 guard let self, !isClosed else { return }
                 if renewal == .new { ask(at: loop.now, mayRenew: false) } else { failed(words) }
@@ -214,6 +237,17 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     private static var markedAbove: Int { 65_536 }
 
     private func received(_ body: [UInt8], _ version: ListVersion) {
+        isLong = body.count > ListText.shortBytesMax
+        if isLong {
+            trimming = loop.alarm { [unowned self] _ in
+                trimming = nil
+                waypost_trim_heap()
+            }
+        }
+        turns.reading.take(self) { [weak self] in self?.read(body, version) }
+    }
+
+    private func read(_ body: [UInt8], _ version: ListVersion) {
         if body.count > Self.markedAbove {
             let mark = open(readingMark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
             if mark >= 0 { Glibc.close(mark) }
@@ -225,7 +259,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
                 Self.read(stored, read, known: known)
             } then: { [weak self] reply in
                 guard let self, !isClosed else { return }
-                received(reply, version, receivedMs)
+                taken(reply, version, receivedMs)
             }
         } catch { failed("\(error)") }
     }
@@ -241,7 +275,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         }
     }
 
-    private func received(_ reply: Reply, _ version: ListVersion, _ receivedMs: Int64?) {
+    private func taken(_ reply: Reply, _ version: ListVersion, _ receivedMs: Int64?) {
         switch reply.items {
         case nil:
             // The same again, from a server that knows no conditions: nothing is written for that.
@@ -285,8 +319,16 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         end(ending)
     }
 
+    private func leaveTurns() {
+        turns.reading.leave(self)
+        turns.long.leave(self)
+    }
+
     private func end(_ ending: FetchEnding) {
         unlink(readingMark)
+        leaveTurns()
+        // Until then the texts and items of this fetch are gone.
+        trimming?.deadline = loop.now + .seconds(1)
         let waiting = waiters
         waiters = []
         arm()

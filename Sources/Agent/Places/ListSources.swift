@@ -22,7 +22,8 @@ final class ListSources<Source: ListSource> {
     /// - Parameter own: of the configuration, and of files that it names.
     init(
         _ configs: [Source], own: [Item], directory: String, uplink: any Uplink, log: AgentLog,
-        loop: EventLoop, makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
+        loop: EventLoop, turns: ListTurns = ListTurns(),
+        makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         self.configs = configs
         (self.log, self.loop) = (log, loop)
@@ -30,7 +31,7 @@ final class ListSources<Source: ListSource> {
         make = { config, earlier in
             FetchedList(
                 config.list, directory: directory, after: earlier, uplink: uplink, log: log, loop: loop,
-                makeCredentials: makeCredentials, read: config.items)
+                turns: turns, makeCredentials: makeCredentials, read: config.items)
         }
         for config in configs {
             let list = open(config)

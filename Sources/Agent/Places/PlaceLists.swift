@@ -15,12 +15,13 @@ final class PlaceLists {
         makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         let directory = config.outbox.directory
+        let turns = ListTurns()
         fences = ListSources(
             config.fenceSources, own: config.tracking.geofences.fences, directory: directory, uplink: uplink, log: log,
-            loop: loop, makeCredentials: makeCredentials)
+            loop: loop, turns: turns, makeCredentials: makeCredentials)
         beacons = ListSources(
             config.beaconSources, own: config.beacons.regions, directory: directory, uplink: uplink, log: log,
-            loop: loop, makeCredentials: makeCredentials)
+            loop: loop, turns: turns, makeCredentials: makeCredentials)
     }
 
     /// Each list, whatever it lists.

@@ -1,5 +1,4 @@
 import Glibc
-import JSON
 import Places
 import Positioning
 import Tracking
@@ -27,6 +26,12 @@ extension GeofenceMonitor.Settings {
             (path == nil ? tables[0] : table).report(
                 path == nil ? "id" : "file",
                 "found \(fences.count) geofences, expected at most \(GeofenceMonitor.fencesMax)")
+        }
+        let corners = fences.reduce(0) { $0 + $1.cornerCount }
+        if corners > Geofence.cornersMax {
+            (path == nil ? tables[0] : table).report(
+                path == nil ? "polygon" : "file",
+                "found polygons with \(corners) corners, expected at most \(Geofence.cornersMax)")
         }
     }
 
@@ -71,15 +76,10 @@ private enum GeofenceFile {
 
     /// - Parameter ids: ids in use.
     static func read(_ bytes: [UInt8], except ids: Set<String>) throws(ListProblems) -> [Geofence] {
-        guard let collection = JSONReader.read(bytes, bytesMax: ListText.bytesMax) else {
-            // The line of the mistake is for a tool of the user's to find.
-            throw ListProblems(
-                lines: [
-                    "found no valid JSON, expected a GeoJSON FeatureCollection "
-                        + "(`python3 -m json.tool FILE` shows the line of the mistake)"
-                ])
-        }
-        return try GeoJSONFences.read(collection, except: ids)
+        // The line of the mistake is for a tool of the user's to find.
+        try GeoJSONFences.read(
+            bytes, except: ids,
+            expected: "a GeoJSON FeatureCollection (`python3 -m json.tool FILE` shows the line of the mistake)")
     }
 }
 

@@ -48,6 +48,8 @@ package enum FenceList {
 extension Geofence: ListedItem {
     package static var noun: String { "geofence" }
     package static var inForceMax: Int { GeofenceMonitor.fencesMax }
+    package var cornerCount: Int { if case .polygon(let vertices) = shape { vertices.count } else { 0 } }
+    package static var cornersMax: Int { 200_000 }
 }
 
 extension ListText.Mistake {

@@ -110,6 +110,7 @@ package struct FenceMapping: Hashable, Sendable {
                 ListText.words(radius ?? polygon), found: "nothing", expected: expected)
         }
         var vertices: [Coordinate] = []
+        vertices.reserveCapacity(corners.count)
         for (index, corner) in corners.enumerated() {
             guard let vertex = vertex(corner) else {
                 throw ListText.Mistake(

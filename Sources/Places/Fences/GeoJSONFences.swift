@@ -7,31 +7,28 @@ import Tracking
 /// A feature's own `id`, or `id` among its properties, is the fence's id; the properties `name`, `radius` (metres, or a
 /// distance as in the configuration) and `dwell` (seconds, or a duration) are taken, all others are left alone.
 package enum GeoJSONFences {
-    /// - Parameter ids: ids in use.
+    /// The fences of the reply of a server, or of a file.
+    ///
+    /// - Parameters:
+    ///   - ids: ids in use.
+    ///   - expected: what a text that is no JSON should be.
     package static func read(
-        _ collection: JSONValue, except ids: Set<String>
+        _ text: [UInt8], except ids: Set<String> = [], expected: String = "JSON"
     ) throws(ListProblems) -> [Geofence] {
-        var fences = ItemCollector(named: "features", except: ids, itemsMax: .max, id: id, fence)
-        for feature in try features(of: collection) { fences.take(feature) }
+        var fences = ItemCollector(named: "features", except: ids, id: id, fence)
+        try check(ListText.read(text, at: ["features"], into: &fences, expected: expected))
         return try fences.items()
     }
 
-    /// The fences of a server's reply.
-    static func read(_ reply: [UInt8]) throws(ListProblems) -> [Geofence] {
-        var fences = ItemCollector(named: "features", id: id, fence)
-        _ = try features(of: ListText.read(reply, at: ["features"], into: &fences))
-        return try fences.items()
-    }
-
-    private static func features(of collection: JSONValue) throws(ListProblems) -> [JSONValue] {
-        guard let type = collection["type"]?.string, let features = collection["features"]?.items else {
+    /// - Parameter collection: without its features.
+    private static func check(_ collection: JSONValue) throws(ListProblems) {
+        guard let type = collection["type"]?.string, collection["features"]?.items != nil else {
             throw ListProblems(
                 lines: ["found other JSON, expected a GeoJSON FeatureCollection: an object with type and features"])
         }
         guard type == "FeatureCollection" else {
             throw ListProblems(lines: ["found a GeoJSON \(type.cut(toBytes: 60)), expected a FeatureCollection"])
         }
-        return features
     }
 
     /// RFC 7946 allows numbers as ids. One among the properties counts where the feature has none of its own.

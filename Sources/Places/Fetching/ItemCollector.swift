@@ -14,6 +14,7 @@ struct ItemCollector<Item: ListedItem> {
     private var known: [String: Item?]
     private var found: [Item] = []
     private var surplus = 0
+    private var corners = 0
     private var problems: [String] = []
     private var moreProblems = 0
     private var index = 0
@@ -42,10 +43,9 @@ struct ItemCollector<Item: ListedItem> {
         do throws(ListText.Mistake) {
             let item = try read(value)
             guard let earlier = known[item.id] else {
-                if found.count >= itemsMax {
-                    surplus += 1
-                    return
-                }
+                corners += item.cornerCount
+                if found.count >= itemsMax { surplus += 1 }
+                guard found.count < itemsMax, corners <= Item.cornersMax else { return }
                 known[item.id] = item
                 found.append(item)
                 return
@@ -59,7 +59,7 @@ struct ItemCollector<Item: ListedItem> {
         }
     }
 
-    /// - Throws: `ListProblems` when an item has a mistake, or there are too many.
+    /// - Throws: `ListProblems` when an item has a mistake, or there are too many items or corners.
     func items() throws(ListProblems) -> [Item] {
         guard problems.isEmpty else {
             let more = moreProblems > 0 ? ["\(moreProblems) more items have mistakes of their own"] : []
@@ -68,6 +68,10 @@ struct ItemCollector<Item: ListedItem> {
         guard surplus == 0 else {
             let count = InWords.count(found.count + surplus, Item.noun)
             throw ListProblems(lines: ["found \(count), expected at most \(itemsMax)"])
+        }
+        guard corners <= Item.cornersMax else {
+            let count = InWords.count(corners, "corner")
+            throw ListProblems(lines: ["found polygons with \(count), expected at most \(Item.cornersMax)"])
         }
         return found
     }

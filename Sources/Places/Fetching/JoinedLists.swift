@@ -38,13 +38,22 @@ package struct JoinedLists<Item: ListedItem>: Sendable {
 
     /// What keeps a list from coming into force: there would be too many together; nil = nothing does.
     package func problem(with items: [Item], of source: String) -> ListProblems? {
-        let others = joined.count - (count(of: source) ?? 0)
-        guard others + items.count > Item.inForceMax else { return nil }
-        return ListProblems(
-            lines: [
-                "found \(InWords.count(items.count, Item.noun)) beside \(others) others, expected at most "
-                    + "\(Item.inForceMax) together"
-            ])
+        var others = ListSize(of: own)
+        for other in sources where other.name != source { others.add(other.items ?? []) }
+        let size = ListSize(of: items)
+        let words: String
+        if others.items + size.items > Item.inForceMax {
+            let count = InWords.count(size.items, Item.noun)
+            words = "found \(count) beside \(others.items) others, expected at most \(Item.inForceMax) together"
+        } else if others.corners + size.corners > Item.cornersMax {
+            let count = InWords.count(size.corners, "corner")
+            words =
+                "found polygons with \(count) beside \(others.corners) of others, "
+                + "expected at most \(Item.cornersMax) together"
+        } else {
+            return nil
+        }
+        return ListProblems(lines: [words])
     }
 
     /// A server gave a list, or one that was kept was read.
@@ -58,10 +67,10 @@ package struct JoinedLists<Item: ListedItem>: Sendable {
         return change
     }
 
-    /// The configuration is another. Sources that are still there keep their lists, as long as there are not too many items.
+    /// The configuration is another. Sources that are still there keep their lists, as long as they are not too long together.
     ///
     /// - Parameter kept: names of the sources whose lists stay.
-    /// - Returns: names of those whose lists were given up because there are too many items together.
+    /// - Returns: names of those whose lists were given up because there are too many items or corners together.
     package mutating func reloaded(own: [Item], sources names: [String], kept: Set<String>) -> [String] {
         let before = sources
         self.own = own
@@ -69,14 +78,27 @@ package struct JoinedLists<Item: ListedItem>: Sendable {
         var givenUp: [String] = []
         for name in names {
             let items = kept.contains(name) ? before.first { $0.name == name }?.items : nil
-            let isTooMany = joined.count + (items?.count ?? 0) > Item.inForceMax
-            sources.append((name, isTooMany ? nil : items))
-            if isTooMany, items != nil { givenUp.append(name) }
+            let isTooLong = items.map { problem(with: $0, of: name) != nil } ?? false
+            sources.append((name, isTooLong ? nil : items))
+            if isTooLong { givenUp.append(name) }
         }
         return givenUp
     }
 
     private func items(of source: String) -> [Item]? { sources.first { $0.name == source }?.items }
+}
+
+/// How long lists are: both numbers are limited for all that are in force together.
+private struct ListSize {
+    var items = 0
+    var corners = 0
+
+    init(of list: [some ListedItem]) { add(list) }
+
+    mutating func add(_ list: [some ListedItem]) {
+        items += list.count
+        for item in list { corners += item.cornerCount }
+    }
 }
 
 extension ListChange {

@@ -6,16 +6,20 @@ package enum ListText {
     package static let bytesMax = 8 << 20
     /// Of a reply: it is in memory beside its copy for the disk, its items and those in force.
     package static let replyBytesMax = 4 << 20
+    /// Of a reply that may come beside others.
+    package static let shortBytesMax = 256 << 10
     /// Of one item, and of all that is not an item: a polygon of 1000 corners has some 3000.
     private static let valuesMax = 50_000
 
     /// Reads the items of a text one by one.
     ///
-    /// - Parameter path: from the document to the array of items; empty = the document is that array.
+    /// - Parameters:
+    ///   - path: from the document to the array of items; empty = the document is that array.
+    ///   - expected: what a text that is no JSON should be.
     /// - Returns: the document without the items.
     /// - Throws: `ListProblems` when it is too long, or no JSON that all readers understand alike.
     static func read<Item: ListedItem>(
-        _ text: [UInt8], at path: [String], into list: inout ItemCollector<Item>
+        _ text: [UInt8], at path: [String], into list: inout ItemCollector<Item>, expected: String = "JSON"
     ) throws(ListProblems) -> JSONValue {
         guard text.count <= bytesMax else {
             throw ListProblems(lines: ["found more than 8 MiB, expected a shorter list"])
@@ -35,7 +39,7 @@ package enum ListText {
             let words =
                 error.hasTooManyValues
                 ? "more than \(valuesMax) values in an item, or beside the items, expected fewer"
-                : "no valid JSON at byte \(error.offset), expected JSON"
+                : "no valid JSON at byte \(error.offset), expected \(expected)"
             throw ListProblems(lines: ["found \(words)"])
         }
         if rest.repeatsAName { throw repeated }

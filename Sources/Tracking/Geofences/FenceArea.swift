@@ -145,7 +145,8 @@ struct FencePlane: Sendable {
 struct FenceArea: Sendable {
     private enum Form: Sendable {
         case circle(centre: Coordinate, radius: Double)
-        case polygon(plane: FencePlane, corners: [PlanePoint])
+        /// The vertices are the array of the fence itself, so that a corner takes 8 bytes and not 24.
+        case polygon(plane: FencePlane, vertices: [Coordinate])
     }
 
     private let form: Form
@@ -167,10 +168,10 @@ struct FenceArea: Sendable {
             guard ring.count >= 3 else { return nil }
             let plane = FencePlane(ring)
             guard plane.extent(of: ring) <= Geofence.extentMax else { return nil }
-            let corners = ring.map(plane.point)
-            form = .polygon(plane: plane, corners: corners)
+            // A vertex that is repeated makes an edge without length, which changes no distance.
+            form = .polygon(plane: plane, vertices: vertices)
             bounds = plane.bounds(of: ring)
-            size = (Self.area(corners) / .pi).squareRoot()
+            size = (Self.area(ring.map(plane.point)) / .pi).squareRoot()
         }
     }
 
@@ -179,12 +180,13 @@ struct FenceArea: Sendable {
         switch form {
         case .circle(let centre, let radius):
             return centre.distance(to: coordinate) - radius
-        case .polygon(let plane, let corners):
+        case .polygon(let plane, let vertices):
             let point = plane.point(coordinate)
             var isInside = false
             var nearest = Double.infinity
-            var a = corners[corners.count - 1]
-            for b in corners {
+            var a = plane.point(vertices[vertices.count - 1])
+            for vertex in vertices {
+                let b = plane.point(vertex)
                 if (a.north > point.north) != (b.north > point.north),
                     point.east < a.east + (point.north - a.north) / (b.north - a.north) * (b.east - a.east)
                 {

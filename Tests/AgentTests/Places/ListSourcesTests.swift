@@ -266,6 +266,34 @@ import Uplink
         #expect(!FileManager.default.fileExists(atPath: mark))
     }
 
+    /// Each takes as much memory as all the rest of the daemon.
+    @Test func longListsComeOneAfterTheOther() throws {
+        let padding = String(repeating: " ", count: 300_000)
+        script.set(Self.answer(Self.body(["a"]) + padding))
+        let bench = try Bench(configs() + configs(name: "other"), in: directory.path)
+        bench.sources.start(sinceBoot: false, at: bench.loop.now)
+        try bench.loop.run { bench.ids.count == 2 }
+        // Only the answer tells that a list is long: the next request knows it.
+        #expect(server.requests.count == 4)
+        try bench.refresh()
+        #expect(server.requests.count == 5)
+    }
+
+    @Test func oneAtATimeHasATurn() {
+        let (turns, owners) = (Turns(), (0..<4).map { _ in NSObject() })
+        var begun: [Int] = []
+        for index in owners.indices { turns.take(owners[index]) { begun.append(index) } }
+        turns.take(owners[0]) { begun.append(10) }
+        #expect(begun == [0, 10])
+        turns.leave(owners[1])
+        turns.leave(owners[0])
+        #expect(begun == [0, 10, 2])
+        turns.leave(owners[2])
+        turns.leave(owners[3])
+        turns.take(owners[1]) { begun.append(1) }
+        #expect(begun == [0, 10, 2, 3, 1])
+    }
+
     @Test func aRefusedTokenIsReadAgain() throws {
         try directory.write("token", "old\n")
         script.set { request in
