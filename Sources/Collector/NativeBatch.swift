@@ -51,7 +51,7 @@ struct NativeBatch {
     static func read(_ bytes: [UInt8]) throws(ShapeProblem) -> JSONValue {
         let top: JSONValue
         do {
-            top = try JSONReader.parse(bytes, bytesMax: bytes.count)
+            top = try JSONReader.parse(bytes, bytesMax: bytes.count, valuesMax: .max)
         } catch {
             throw ShapeProblem(text: "not JSON: a mistake at byte \(error.offset)")
         }

@@ -16,7 +16,7 @@ extension AgentConfig {
         let resolutionTable = root.table("resolution", .reload)
         let trackableTables = root.tables("trackable", .reload)
         let scheduleTable = root.table("schedule", .reload)
-        let geofenceTables = root.tables("geofence", .reload)
+        let geofenceTables = root.tables("geofence", .reload, most: GeofenceMonitor.fencesMax)
         let geofencesTable = root.table("geofences", .reload)
         let fenceSourceTables = geofencesTable.tables("source")
         let batteryTable = root.table("battery", .reload)
@@ -25,8 +25,8 @@ extension AgentConfig {
         let beaconSourceTables = beaconsTable.tables("source")
         let contextTable = root.table("context", .reload)
         let outboxTable = root.table("outbox")
-        let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
-        let channelTables = root.tables("channel")
+        let endpointTables = root.tables("endpoint", most: 100).map { ($0, $0.table("data_tracking_config")) }
+        let channelTables = root.tables("channel", most: 100)
         let profileTable = root.table("profile")
         let controlTable = root.table("control")
         let logTable = root.table("log", .reload)

@@ -4,6 +4,8 @@ public struct JSONReader {
     public static let depthMax = 32
     /// Bytes of a text, unless the caller allows more.
     public static let bytesMax = 65_536
+    /// Values of a text, unless the caller allows more: a text of the shortest ones takes 40 times its length in memory.
+    public static let valuesMax = 100_000
 
     /// A text that cannot be read.
     public struct Problem: Error, Hashable, Sendable {
@@ -17,22 +19,27 @@ public struct JSONReader {
     ///
     /// A whole number that fits 64 bits is `.int`, any other `.double`. Names may repeat; the first one counts.
     ///
-    /// - Parameter omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
-    ///   and of their content only the ends of brackets and texts are checked.
+    /// - Parameters:
+    ///   - omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
+    ///     and of their content only the ends of brackets and texts are checked.
+    ///   - valuesMax: each text, number, array and object is a value.
     public static func read(
-        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax
+        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax, valuesMax: Int = valuesMax
     ) -> JSONValue? {
-        try? parse(bytes, omitting: omitting, bytesMax: bytesMax)
+        try? parse(bytes, omitting: omitting, bytesMax: bytesMax, valuesMax: valuesMax)
     }
 
     /// As `read`, with the place of the mistake.
     public static func parse(
-        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax
+        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax, valuesMax: Int = valuesMax
     ) throws(Problem) -> JSONValue {
         guard bytes.count <= bytesMax else { throw Problem(offset: bytesMax) }
         var reader = JSONReader(bytes: bytes, omitted: omitting)
+        reader.valuesLeft = valuesMax
         reader.skipSpace()
-        guard let value = reader.value(depth: 0) else { throw Problem(offset: reader.position) }
+        guard let value = reader.value(depth: 0) else {
+            throw Problem(offset: reader.position, hasTooManyValues: reader.valuesLeft < 0)
+        }
         reader.skipSpace()
         guard reader.position == bytes.count else { throw Problem(offset: reader.position) }
         return value

@@ -23,9 +23,15 @@ package func nearest<Words: Sequence>(_ word: String, in words: Words) -> String
     let bare = word.withoutSeparators
     var best: (word: String, distance: Int, bareDistance: Int)?
     for candidate in words where candidate != word {
-        let distance = editDistance(word, candidate)
-        let bareDistance = editDistance(bare, candidate.withoutSeparators)
         let limit = max(1, min(3, candidate.utf8.count / 3))
+        let bareCandidate = candidate.withoutSeparators
+        // No distance is smaller than the difference in length.
+        guard
+            abs(word.utf8.count - candidate.utf8.count) <= limit
+                || abs(bare.utf8.count - bareCandidate.utf8.count) <= limit
+        else { continue }
+        let distance = editDistance(word, candidate)
+        let bareDistance = editDistance(bare, bareCandidate)
         guard min(distance, bareDistance) <= limit else { continue }
         if best == nil || (bareDistance, distance) < (best!.bareDistance, best!.distance) {
             best = (candidate, distance, bareDistance)

@@ -13,6 +13,27 @@ import Testing
         #expect(reader.sortedProblems.map(\.description) == ["w.toml:2:7: a.low: found low above high"])
     }
 
+    /// Of a text without end no more is read, compared and listed than serves anybody.
+    @Test func longTextsAreReadInShortTime() throws {
+        func problems(_ text: String) -> [String] {
+            do throws(ConfigurationProblems) {
+                _ = try loaded(smallest + upload + text)
+                return []
+            } catch { return error.problems.map(\.description) }
+        }
+        func many(_ count: Int, _ text: (Int) -> String) -> String { (0..<count).map(text).joined(separator: "\n") }
+        let unknown = problems("[tracking]\n" + many(20_000) { "stop_timeou\($0) = 1" })
+        #expect(unknown.count == 1001 && unknown.first?.hasSuffix("(did you mean stop_timeout?)") == true)
+        #expect(unknown.last == "found no room for 19000 more problems")
+        let trackables = problems(many(1002) { "[[trackable]]\nid = \"t\($0)\"" })
+        #expect(trackables == ["w.toml:2006:1: trackable: found 1002 tables, expected at most 1000"])
+        let fields = many(20_000) { "f\($0) = \"$lt\($0)\"" }
+        let own = "profile = \"own\"\n[profile.own]\nurl = \"${base_url}\"\n[profile.own.record]\n"
+        let profile = problems(own + fields)
+        let end = "found more problems than are listed here, expected none"
+        #expect(profile.count == 101 && profile.last?.hasSuffix(end) == true)
+    }
+
     static let values = rows(
         #"""
         // Unknown keys and tables.

@@ -83,6 +83,13 @@ import Testing
         }
     }
 
+    @Test func valuesAreLimited() {
+        let text = Array("[[],0,{}]".utf8)
+        #expect(JSONReader.read(text, valuesMax: 4) != nil)
+        let problem = #expect(throws: JSONReader.Problem.self) { try JSONReader.parse(text, valuesMax: 3) }
+        #expect(problem?.hasTooManyValues == true && problem?.offset == 6)
+    }
+
     @Test func findsItsWay() {
         let value = read(#"{"a":{"b":[10,{"c":"x"}]},"n":null,"a.b":1}"#)
         #expect(value?.value(at: ["a", "b", "1", "c"])?.text == "x")

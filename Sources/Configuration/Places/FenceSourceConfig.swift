@@ -13,7 +13,8 @@ package struct FenceSourceConfig: ListSource {
     /// - Parameter own: the fences of the configuration, whose ids must not look as those of a source.
     static func all(_ tables: [TableReader], own: [Geofence], device: String) -> [FenceSourceConfig] {
         all(tables, read: { FenceSourceConfig(reading: $0, device: device) }) { source, table in
-            guard let fence = own.first(where: { $0.id.hasPrefix("\(source.name)/") }) else { return }
+            let prefix = "\(source.name)/"
+            guard let fence = own.first(where: { $0.id.hasPrefix(prefix) }) else { return }
             table.report(
                 "name",
                 "found \(source.name.asTOML) beside the geofence \(fence.id.asTOML.shortened), expected a name with which "

@@ -13,14 +13,30 @@ final class ConfigurationReader {
     /// Files that the configuration names and that are a part of it.
     private(set) var included: [ConfigurationText] = []
     private var problems: [ConfigurationProblem] = []
+    private var known: Set<ConfigurationProblem> = []
+    /// Problems beyond those that are kept.
+    private var moreProblems = 0
     private var warnings: [ConfigurationProblem] = []
     /// Those with a value, in the order in which they were first read.
     private(set) var keys: [ConfigurationKey] = []
     /// The names of `keys`, by the title of their table.
     private var described: [String: Set<String>] = [:]
     /// All keys of each table, in the order in which they were asked for.
-    private var vocabulary: [(table: String, keys: [String])] = []
+    private var vocabulary: [Vocabulary] = []
+    /// The places in `vocabulary`, by the title of the table.
+    private var vocabularies: [String: Int] = [:]
     private var visited: [TableReader] = []
+    /// Problems that are reported one by one: who sees these sees what is wrong.
+    private static let problemsMax = 1000
+    /// Unknown names that are compared with all known ones.
+    private static let hintsMax = 50
+    private var hints = 0
+
+    private struct Vocabulary {
+        let table: String
+        var keys: [String] = []
+        var known: Set<String> = []
+    }
 
     init(files: [String], environment: ConfigurationEnvironment) {
         self.files = files
@@ -41,11 +57,12 @@ final class ConfigurationReader {
     }
 
     func learn(_ key: String, of title: String) {
-        if let index = vocabulary.firstIndex(where: { $0.table == title }) {
-            if !vocabulary[index].keys.contains(key) { vocabulary[index].keys.append(key) }
-        } else {
-            vocabulary.append((title, [key]))
+        let index = vocabularies[title] ?? vocabulary.count
+        if index == vocabulary.count {
+            vocabulary.append(Vocabulary(table: title))
+            vocabularies[title] = index
         }
+        if vocabulary[index].known.insert(key).inserted { vocabulary[index].keys.append(key) }
     }
 
     func describe(_ key: ConfigurationKey) {
@@ -62,7 +79,11 @@ final class ConfigurationReader {
     }
 
     func report(_ problem: ConfigurationProblem) {
-        if !problems.contains(problem) { problems.append(problem) }
+        if problems.count >= Self.problemsMax {
+            moreProblems += 1
+        } else if known.insert(problem).inserted {
+            problems.append(problem)
+        }
     }
 
     func hasProblem(with key: String, at place: SourcePosition) -> Bool {
@@ -84,32 +105,23 @@ final class ConfigurationReader {
     }
 
     /// In the order of the files, then of lines and columns.
-    var sortedProblems: [ConfigurationProblem] { sorted(problems) }
+    var sortedProblems: [ConfigurationProblem] {
+        let more = "found no room for \(moreProblems) more problems"
+        return sorted(problems) + (moreProblems > 0 ? [ConfigurationProblem(more)] : [])
+    }
     var sortedWarnings: [ConfigurationProblem] { sorted(warnings) }
 
     private func sorted(_ list: [ConfigurationProblem]) -> [ConfigurationProblem] {
+        let places = Dictionary(zip(files, files.indices)) { first, _ in first }
         func order(_ problem: ConfigurationProblem) -> (Int, Int, Int) {
             guard let position = problem.position else { return (-1, 0, 0) }
-            return (files.firstIndex(of: position.file) ?? -1, position.line, position.column)
+            return (places[position.file] ?? -1, position.line, position.column)
         }
         // Swift's sort is stable, so that problems at one place keep the order in which they were found.
         return list.sorted { order($0) < order($1) }
     }
 
     private func reportUnknown(_ entry: TOMLEntry, in table: TableReader) {
-        let own = vocabulary.first { $0.table == table.title }?.keys ?? []
-        let near = nearest(entry.key, in: own)
-        let homes = vocabulary.filter { $0.table != table.title && $0.keys.contains(entry.key) }.map(\.table)
-        var hint = ""
-        if let near, homes.isEmpty || editDistance(near, entry.key) == 1 {
-            hint = " (did you mean \(near)?)"
-        } else if homes.contains("") {
-            hint = " (it is a table: [\(entry.key)])"
-        } else if !homes.isEmpty {
-            hint = " (it belongs in \(homes.prefix(2).joined(separator: " or ")))"
-        } else if let far = nearestElsewhere(entry.key, except: table.title) {
-            hint = " (did you mean \(far.key) in \(far.table)?)"
-        }
         let isTable =
             switch entry.node.value {
             case .table, .array: true
@@ -119,14 +131,26 @@ final class ConfigurationReader {
         let expected = table.title.isEmpty ? "one of the tables of waypost" : "a key of \(table.title)"
         report(
             ConfigurationProblem(
-                "found \(found), expected \(expected)\(hint)", at: entry.keyPosition, key: table.keyPath(entry.key),
-                isUnknownName: true))
+                "found \(found), expected \(expected)\(hint(for: entry.key, in: table))", at: entry.keyPosition,
+                key: table.keyPath(entry.key), isUnknownName: true))
+    }
+
+    /// Which name may have been meant; empty when none is near, or after many others.
+    private func hint(for key: String, in table: TableReader) -> String {
+        hints += 1
+        guard hints <= Self.hintsMax else { return "" }
+        let near = nearest(key, in: vocabularies[table.title].map { vocabulary[$0].keys } ?? [])
+        let homes = vocabulary.filter { $0.table != table.title && $0.known.contains(key) }.map(\.table)
+        if let near, homes.isEmpty || editDistance(near, key) == 1 { return " (did you mean \(near)?)" }
+        if homes.contains("") { return " (it is a table: [\(key)])" }
+        if !homes.isEmpty { return " (it belongs in \(homes.prefix(2).joined(separator: " or ")))" }
+        return nearestElsewhere(key, except: table.title).map { " (did you mean \($0.key) in \($0.table)?)" } ?? ""
     }
 
     private func nearestElsewhere(_ key: String, except title: String) -> (key: String, table: String)? {
         let others = vocabulary.filter { $0.table != title && !$0.table.isEmpty }
         guard let match = nearest(key, in: others.flatMap(\.keys)), editDistance(match, key) == 1,
-            let home = others.first(where: { $0.keys.contains(match) })
+            let home = others.first(where: { $0.known.contains(match) })
         else { return nil }
         return (match, home.table)
     }

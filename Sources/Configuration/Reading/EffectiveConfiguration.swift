@@ -37,7 +37,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
         for (index, entry) in entries.enumerated() {
             // The same key again is that of the next table of an array.
             if entry.table != table || keys.contains(entry.key) {
-                let rest = entries[index...].prefix { $0.table == entry.table }
+                let rest = section(at: index)
                 // A table without any value would be one that is written and lacks its keys.
                 let isEmpty = rest.allSatisfy { $0.value == nil }
                 isUnwritten = rest.allSatisfy { $0.countsWhenWritten && $0.origin == nil }
@@ -54,6 +54,12 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
             }
         }
         return text
+    }
+
+    /// The entries of one table.
+    private func section(at start: Int) -> ArraySlice<Entry> {
+        var keys: Set<String> = []
+        return entries[start...].prefix { $0.table == entries[start].table && keys.insert($0.key).inserted }
     }
 
     /// Settings from afar have no line.

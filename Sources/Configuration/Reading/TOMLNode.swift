@@ -132,8 +132,10 @@ extension TOMLTable {
 extension TOMLTable {
     /// Lays `other` over this table: tables are joined key by key, arrays of tables are appended, all else is replaced.
     mutating func merge(_ other: TOMLTable) {
+        // No key comes twice in one of them.
+        let places = Dictionary(zip(entries.lazy.map(\.key), entries.indices)) { first, _ in first }
         for entry in other.entries {
-            guard let index = entries.firstIndex(where: { $0.key == entry.key }) else {
+            guard let index = places[entry.key] else {
                 entries.append(entry)
                 continue
             }

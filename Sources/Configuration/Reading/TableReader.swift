@@ -191,10 +191,16 @@ final class TableReader {
         return table[key]
     }
 
-    /// Every entry, for tables whose keys are the user's own.
+    /// Every entry, for tables whose keys are the user's own: at most 1000.
     func takeAll() -> [TOMLEntry] {
         readKeys.formUnion(table.entries.map(\.key))
-        return table.entries
+        let most = 1000
+        if table.entries.count > most {
+            reader.report(
+                ConfigurationProblem(
+                    "found \(table.entries.count) keys, expected at most \(most)", at: position, key: path))
+        }
+        return Array(table.entries.prefix(most))
     }
 
     func evaluate<Value>(_ entry: TOMLEntry, _ form: ValueForm<Value>) -> Value? {
@@ -253,7 +259,8 @@ final class TableReader {
     }
 
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
-    func tables(_ key: String, _ effect: ChangeEffect? = nil) -> [TableReader] {
+    /// - Parameter most: further ones are not read, since each takes time and memory.
+    func tables(_ key: String, _ effect: ChangeEffect? = nil, most: Int = 1000) -> [TableReader] {
         let inner = keyPath(key)
         let title = "[[\(inner)]]"
         let none = child(inner, title, TOMLTable(), position, effect, isWritten: false, isShown: false)
@@ -263,7 +270,12 @@ final class TableReader {
                 if case .table(let table) = element.value { (table, element.position) } else { nil }
             }
             if tables.count == elements.count, !tables.isEmpty {
-                return tables.map { reader.visit(child(inner, title, $0, $1, effect, isWritten: true)) }
+                if tables.count > most {
+                    reader.report(
+                        ConfigurationProblem(
+                            "found \(tables.count) tables, expected at most \(most)", at: tables[most].1, key: inner))
+                }
+                return tables.prefix(most).map { reader.visit(child(inner, title, $0, $1, effect, isWritten: true)) }
             }
         }
         reader.report(

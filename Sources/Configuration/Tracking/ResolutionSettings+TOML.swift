@@ -25,12 +25,16 @@ extension ResolutionSettings {
     ///   - sources: names of servers, whose fences are not known here.
     ///   - ruleTables: those of `rules`, in order.
     func requireFences(_ fences: [Geofence], sources: [String], of ruleTables: [TableReader]) {
-        let ids = fences.map(\.id)
+        let ids = Set(fences.map(\.id))
+        // Among thousands it would take too long, and after many it serves no one.
+        let near = fences.prefix(1000).map(\.id)
+        var hints = 0
         for (table, rule) in zip(ruleTables, rules) {
             guard let id = rule.geofence, !ids.contains(id), !sources.contains(where: { id.hasPrefix("\($0)/") }) else {
                 continue
             }
-            let hint = nearest(id, in: ids).map { " (did you mean \($0.asTOML)?)" } ?? ""
+            hints += 1
+            let hint = (hints <= 20 ? nearest(id, in: near) : nil).map { " (did you mean \($0.asTOML)?)" } ?? ""
             table.report("geofence", "found \(id.asTOML), expected the id of a geofence of this configuration\(hint)")
         }
     }

@@ -5,12 +5,13 @@ extension Trackable {
     /// If the file has none there is one, named after the device.
     static func all(_ tables: [TableReader], device: String) -> [Trackable] {
         var trackables: [Trackable] = []
+        var ids: Set<String> = []
         for table in tables {
             let id = table.require("id", as: .name)
             let destination = Coordinate(reading: table.table("destination"))
             let constraints = DefaultResolutionConstraints(reading: table.table("constraints"))
             guard let id else { continue }
-            if trackables.contains(where: { $0.id == id }) {
+            if !ids.insert(id).inserted {
                 table.report("id", "found \(id.asTOML) again, expected an id that no other trackable has")
             }
             trackables.append(

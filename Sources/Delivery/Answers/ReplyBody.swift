@@ -4,7 +4,7 @@ import JSON
 enum ReplyBody: Hashable {
     /// Complete, with nothing but blanks at most.
     case empty
-    /// Longer than the limit, or broken off.
+    /// Longer than a limit, or broken off.
     case cut
     /// Complete, but not JSON.
     case notJSON
@@ -22,10 +22,13 @@ enum ReplyBody: Hashable {
         let body = reply.body.starts(with: mark) ? Array(reply.body.dropFirst(mark.count)) : reply.body
         if body.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }) {
             self = .empty
-        } else if let value = JSONReader.read(body, bytesMax: body.count) {
+            return
+        }
+        do throws(JSONReader.Problem) {
+            let value = try JSONReader.parse(body, bytesMax: body.count)
             self = value.repeatsAName ? .repeatedName : .json(value)
-        } else {
-            self = .notJSON
+        } catch {
+            self = error.hasTooManyValues ? .cut : .notJSON
         }
     }
 

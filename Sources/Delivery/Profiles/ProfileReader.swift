@@ -3,25 +3,38 @@ import Positioning
 /// Reads values of the tree of a profile, and collects everything that is wrong with it.
 final class ProfileReader {
     private(set) var problems: [ProfileProblem] = []
+    /// Who sees these sees what is wrong; a suggestion takes time.
+    private static let problemsMax = 100
+
+    private var isFull: Bool { problems.count > Self.problemsMax }
 
     func report(
-        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: SourcePosition?
+        _ keyPath: String, _ message: String, suggestion: @autoclosure () -> String? = nil, at position: SourcePosition?
     ) {
-        problems.append(ProfileProblem(keyPath, message, suggestion: suggestion, at: position))
+        if isFull { return }
+        report(ProfileProblem(keyPath, message, suggestion: suggestion(), at: position))
     }
 
-    func report(_ problem: ProfileProblem) { problems.append(problem) }
+    func report(_ problem: ProfileProblem) {
+        if isFull { return }
+        problems.append(problem)
+        guard problems.count == Self.problemsMax else { return }
+        let words = "found more problems than are listed here, expected none"
+        problems.append(ProfileProblem(problem.keyPath, words, at: problem.position))
+    }
 
-    /// - Returns: nil when a problem was thrown, which is then reported.
+    /// - Returns: nil when a problem was thrown, which is then reported, and where there are too many already.
     func attempt<Value>(_ body: () throws(ProfileProblem) -> Value) -> Value? {
+        if isFull { return nil }
         do throws(ProfileProblem) { return try body() } catch {
-            problems.append(error)
+            report(error)
             return nil
         }
     }
 
-    func report(_ node: ProfileNode, _ keyPath: String, expected: String, suggestion: String? = nil) {
-        report(keyPath, "found \(node.found), expected \(expected)", suggestion: suggestion, at: node.position)
+    func report(_ node: ProfileNode, _ keyPath: String, expected: String, suggestion: @autoclosure () -> String? = nil)
+    {
+        report(keyPath, "found \(node.found), expected \(expected)", suggestion: suggestion(), at: node.position)
     }
 
     func checkKeys(

@@ -63,8 +63,9 @@ extension ProfileNode {
 
     fileprivate func laid(over base: ProfileNode) -> ProfileNode {
         guard case .table(let mine) = value, case .table(var members) = base.value else { return self }
+        let places = Dictionary(zip(members.map(\.name), members.indices)) { first, _ in first }
         for member in mine {
-            if let index = members.firstIndex(where: { $0.name == member.name }) {
+            if let index = places[member.name] {
                 let below = members[index].node
                 members[index] = Member(member.name, member.node.laid(over: below), at: member.position)
             } else {
