@@ -37,19 +37,25 @@ public struct LastGoodConfiguration: Sendable {
         guard isGiven || loaded.config.outbox.directory == path.parentDirectory else {
             throw NotKept(reason: "the queue is not in the folder of \(path), and STATE_DIRECTORY names no other")
         }
-        var body: [UInt8] = []
+        var parts: [[UInt8]] = []
         func add(_ kind: Kind, _ path: String, _ bytes: [UInt8]) {
-            body += "\(kind.rawValue) \(path.utf8.count) \(bytes.count)\n\(path)\n".utf8
-            body += bytes + [UInt8(ascii: "\n")]
+            parts.append(Array("\(kind.rawValue) \(path.utf8.count) \(bytes.count)\n\(path)\n".utf8))
+            parts.append(bytes)
+            parts.append([UInt8(ascii: "\n")])
         }
         add(.origin, origin, [])
         for text in loaded.texts { add(.text, text.path, text.bytes) }
         for text in loaded.included { add(.included, text.path, text.bytes) }
-        let head = "\(Self.title)\(Self.format), checksum \(Self.checksum(body[...]))\n"
-        guard body.count < Self.bytesMax else {
-            throw NotKept(reason: "with its geofence files it has \(body.count >> 20) MiB, more than 16 MiB")
+        // Before anything is computed over them, or copied.
+        let count = parts.reduce(0) { $0 + $1.count }
+        guard count < Self.bytesMax else {
+            throw NotKept(reason: "with its geofence files it has \(count >> 20) MiB, more than 16 MiB")
         }
-        return Array(head.utf8) + body
+        let sum = Self.checksum(parts.joined())
+        var bytes = Array("\(Self.title)\(Self.format), checksum \(sum)\n".utf8)
+        bytes.reserveCapacity(bytes.count + count)
+        for part in parts { bytes += part }
+        return bytes
     }
 
     /// What is kept now; nil when it cannot be read.
@@ -115,7 +121,7 @@ public struct LastGoodConfiguration: Sendable {
         }
     }
 
-    private static func checksum(_ bytes: ArraySlice<UInt8>) -> String {
+    private static func checksum(_ bytes: some Sequence<UInt8>) -> String {
         var hash = FNV1a()
         for byte in bytes { hash.add(byte) }
         return String(hash.value, radix: 16)

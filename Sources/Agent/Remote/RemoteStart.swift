@@ -94,7 +94,7 @@ extension LoadedConfiguration {
                 self = whole
                 return nil
             case .rejected(let problems):
-                let first = problems.first.map { "\($0.path): \($0.reason)" } ?? ""
+                let first = problems.first?.description ?? ""
                 return "remote v\(version.version) no longer fits the file and will be dropped: \(first)"
             }
         }

@@ -235,15 +235,15 @@ extension SettingsFromAfar {
         if let problem = signatures.problem(of: bytes, for: .settings, signature) { return refuse(problem, at: now) }
         let document: DesiredDocument
         do throws(DocumentProblems) { document = try DesiredDocument(bytes) } catch {
-            return refuse(error.problems.map { "\($0.path): \($0.reason)" }.joined(separator: "; "), at: now)
+            return refuse(error.problems.map(\.description).joined(separator: "; "), at: now)
         }
         let time = trustedTime(now)
         switch trial.offered(document, policy: config.policy, at: now, time: time) {
         case .known: return
-        case .refused(let problem): return refuse("\(problem.path): \(problem.reason)", at: now)
+        case .refused(let problem): return refuse(problem.description, at: now)
         case .undecided(let problem):
             postponed = Postponed(bytes: bytes, signature: signature, until: now + Self.clockPause)
-            return refuse("\(problem.path): \(problem.reason)", at: now)
+            return refuse(problem.description, at: now)
         case .postponed(let pause):
             postponed = Postponed(bytes: bytes, signature: signature, until: now + pause + .seconds(1))
             return
@@ -309,7 +309,7 @@ extension SettingsFromAfar {
             log.remoteApplied(version: version.version, clamped: version.clamped.map(\.key))
             record("applied", version, at: now)
         case .rejected(let version, let problems):
-            log.remoteRejected(version: version, problems.map { "\($0.path): \($0.reason)" })
+            log.remoteRejected(version: version, problems.map(\.description))
         case .reverted(let version, let former, let reason):
             log.remoteReverted(version: version.version, to: former?.version, because: reason)
             record("reverted", version, at: now)

@@ -1,5 +1,5 @@
 /// What is wrong at one place of a document.
-package struct RemoteProblem: Hashable, Sendable {
+package struct RemoteProblem: Hashable, Sendable, CustomStringConvertible {
     /// As many of one document are kept and reported.
     package static let kept = 20
 
@@ -11,6 +11,9 @@ package struct RemoteProblem: Hashable, Sendable {
         self.path = path
         self.reason = reason
     }
+
+    /// `sampling.rule: not allowed`, `not an object`
+    package var description: String { path.isEmpty ? reason : "\(path): \(reason)" }
 }
 
 /// Why a text is no document.
