@@ -109,7 +109,7 @@ import Testing
     }
 
     static let fences: [(String?, String)] = [
-        (nil, "Depot%20North"), ("$geofence_id", "venue%2Ff-1"), ("$geofence_server_id", "f-1"),
+        (nil, "Depot%20North"), ("$geofence_id", "venue%2Ff-1"), ("$geofence_server_id", "f-1"), ("gate 7", "gate%207"),
     ]
 
     /// The fence is named by its name, by its id, or by the id that the venue knows; a crossing repeats all that a plain post has.
@@ -119,17 +119,18 @@ import Testing
             contentsOf: ProfileFixture.folder.appendingPathComponent("accesso/waypost.toml"), encoding: .utf8)
         let text = fixture.replacing("label = ", with: variable.map { "fence_id = \"\($0)\", label = " } ?? "label = ")
         let settings = try loaded(text, testEnvironment(requiresCredentials: false)).config.endpoints[0].settings
-        for action in [GeofenceCrossing.Action.enter, .exit] {
+        for action in [GeofenceCrossing.Action.enter, .exit, nil] {
             var row = ProfileSample.eventEnter.rows[0]
-            row.location.geofence = GeofenceCrossing(
-                id: "venue/f-1", name: "Depot North", action: action, serverID: "f-1")
+            row.location.geofence = action.map {
+                GeofenceCrossing(id: "venue/f-1", name: "Depot North", action: $0, serverID: "f-1")
+            }
+            if action == nil { row.location.event = .none }
             let batch = Batch(
                 endpoint: "park", id: "7f3a91c2-park-1041-1041", rows: [row], sentMs: 1_700_000_020_500,
                 outbox: ProfileSample.outbox)
             let request = RequestRenderer(settings, in: RenderContext(isMasked: true)).request(for: batch)
-            #expect(
-                request.url == "https://api.eu.te2.io/rest/user/device?event=\(action.rawValue.uppercased())"
-                    + "&fenceId=\(fence)&locationSource=DEVICE")
+            let query = action.map { "?event=\($0.rawValue.uppercased())&fenceId=\(fence)&locationSource=DEVICE" } ?? ""
+            #expect(request.url == "https://api.eu.te2.io/rest/user/device\(query)")
             #expect(
                 String(decoding: request.body, as: UTF8.self)
                     == #"{"appUserId":"u-42","appId":"app-7","userId":"42","platform":"LINUX","pushDeviceToken":"tok-1","location":{"lat":52.5200066,"lon":13.404954,"horizontalAccuracy":4.5,"locationSource":"DEVICE"},"appVersion":"1.0","label":"van-7","tags":{"moving":"true"},"timestamp":1700000000123}"#

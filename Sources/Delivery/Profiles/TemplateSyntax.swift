@@ -18,7 +18,7 @@ enum TemplateSyntax: Hashable {
     enum Part: Hashable {
         case literal(String)
         case reference(Reference)
-        /// `[? … ]`, without such parts inside.
+        /// `[? … ]`; such parts inside of it have none of their own.
         case optional([Part])
     }
 
@@ -67,7 +67,7 @@ struct TemplateParser {
             }
             return .reference(reference)
         }
-        let parts = try parts(inSegment: false)
+        let parts = try parts(depth: 0)
         switch parts.count {
         case 0: return .literal("")
         case 1: if case .literal(let text) = parts[0] { return .literal(text) }
@@ -76,7 +76,8 @@ struct TemplateParser {
         return .text(parts)
     }
 
-    private mutating func parts(inSegment: Bool) throws(TemplateSyntax.Flaw) -> [TemplateSyntax.Part] {
+    /// - Parameter depth: how many `[?` are open.
+    private mutating func parts(depth: Int) throws(TemplateSyntax.Flaw) -> [TemplateSyntax.Part] {
         var parts: [TemplateSyntax.Part] = []
         var plain: [UInt8] = []
         func flush() {
@@ -101,11 +102,11 @@ struct TemplateParser {
                 guard allowsSegments else {
                     throw flaw("found [? in \(whole), expected it only in url, headers and line; $[ is a plain [")
                 }
-                guard !inSegment else { throw flaw("found [? inside [? … ] in \(whole), expected no nesting") }
+                guard depth < 2 else { throw flaw("found [? in \(whole) at a third level, expected at most two") }
                 index += 2
                 flush()
-                parts.append(.optional(try self.parts(inSegment: true)))
-            case (UInt8(ascii: "]"), _) where inSegment:
+                parts.append(.optional(try self.parts(depth: depth + 1)))
+            case (UInt8(ascii: "]"), _) where depth > 0:
                 index += 1
                 flush()
                 return parts
@@ -114,7 +115,7 @@ struct TemplateParser {
                 index += 1
             }
         }
-        if inSegment { throw flaw("found [? without ] in \(whole), expected [? … ]") }
+        if depth > 0 { throw flaw("found [? without ] in \(whole), expected [? … ]") }
         flush()
         return parts
     }

@@ -16,7 +16,8 @@ struct TextTemplate: Hashable, Sendable {
         case none
         /// Control characters become spaces: a line feed would begin another header or another line.
         case oneLine
-        /// RFC 3986: all but the unreserved characters. Literals and the base URL are unchanged.
+        /// RFC 3986: all but the unreserved characters. Literals and the base URL are unchanged, but `?` or `&` at the begin of
+        /// an optional part, which is `?` where the URL has none yet, else `&`.
         case percent
         /// The same with literals and base URL.
         case percentAll
@@ -50,9 +51,16 @@ struct TextTemplate: Hashable, Sendable {
             case .optional(let inner):
                 let start = bytes.count
                 if !write(inner, row, context, escape, &bytes) { bytes.removeLast(bytes.count - start) }
+                if escape == .percent { joinQuery(at: start, &bytes) }
             }
         }
         return true
+    }
+
+    private static func joinQuery(at start: Int, _ bytes: inout [UInt8]) {
+        let (question, ampersand) = (UInt8(ascii: "?"), UInt8(ascii: "&"))
+        guard start < bytes.count, bytes[start] == question || bytes[start] == ampersand else { return }
+        bytes[start] = bytes[..<start].contains(question) ? ampersand : question
     }
 
     static func append(_ text: String, _ escape: Escape, _ bytes: inout [UInt8]) {

@@ -47,7 +47,7 @@ import Testing
         .init("url", ["record": "$lat", "url": "${base_url}/${lat}"], words: "max_records = 1"),
         .init("url", ["record": "$lat", "url": "https://fleet.example"], words: "${base_url}"),
         .init("url", ["record": "$lat", "url": "${base_url}/a b"], words: "%XX"),
-        .init("url", ["record": "$lat", "url": "${base_url}[?a[?b]]"], words: "no nesting"),
+        .init("url", ["record": "$lat", "url": "${base_url}[?a[?b[?c]]]"], words: "at most two"),
         .init("url", ["record": "$lat", "url": "${base_url}[?a"], words: "expected [? … ]"),
         .init("headers.X-A", ["record": "$lat", "headers": ["X-A": "${sent_ms}"]], words: "may be nil"),
         .init("headers.X-A", ["record": "$lat", "headers": ["X-A": "${seq}"]], words: "max_records = 1"),

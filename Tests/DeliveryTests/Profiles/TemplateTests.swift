@@ -127,6 +127,26 @@ import Testing
         #expect(headers.map(\.value).suffix(2) == ["Depot North", "s3 cret"])
     }
 
+    /// What is there decides about `?` and `&`, and an outer segment about those within it.
+    @Test func aQueryIsJoinedByWhatIsThere() throws {
+        let rows: [(url: String, plain: String, crossing: String)] = [
+            ("[??a=${geofence_name}][?&b=${lat}]", "?b=52.5", "?a=Depot%20North&b=52.5"),
+            ("?k=1[??a=${geofence_name}][?&b=${lat}]", "?k=1&b=52.5", "?k=1&a=Depot%20North&b=52.5"),
+            ("[??e=${geofence_action}[?&b=${lat}][?&n=${vars.none?}]]", "", "?e=enter&b=52.5"),
+            ("[?/${geofence_name}][??b=${lat}]", "?b=52.5", "/Depot%20North?b=52.5"),
+        ]
+        for (url, plain, crossing) in rows {
+            let tree: Tree = [
+                "max_records": 1, "record": "$lat", "url": Tree(ProfileNode(.string("${base_url}\(url)"))),
+            ]
+            var (parked, entering) = (Sample.row, Sample.crossing)
+            let place = Coordinate(latitude: 52.5, longitude: 13)!
+            (parked.location.coordinate, entering.location.coordinate) = (place, place)
+            #expect(try Sample.url(tree, parked) == "https://fleet.example/api\(plain)", "\(url)")
+            #expect(try Sample.url(tree, entering) == "https://fleet.example/api\(crossing)", "\(url)")
+        }
+    }
+
     /// A variable chooses a value of the record, and another stands in while it is missing.
     @Test func aVariableMayNameAValue() throws {
         let tree: Tree = ["max_records": 1, "record": "$lat", "url": "${base_url}[?/${vars.by?:upper|$geofence_name}]"]
