@@ -41,10 +41,12 @@ extension AgentConfig {
         let profile = ReceiverProfile(reading: receiverTable)
         source?.take(profile, receiverTable)
         let (preset, rule) = tracking.sampling.read(
-            samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
-        let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
+            samplingTable, vendorRule: ResolutionSettings.vendorRule(resolutionTable))
+        let ruleTables = tracking.resolution.read(resolutionTable, preset: preset, rule: rule)
         rules = WrittenRules(sampling: rule)
-        let movingAsks = tracking.readProfiles(trackingTable, rules: &rules)
+        let movingAsks = tracking.readProfiles(
+            trackingTable, rules: &rules,
+            hasDisplacement: ResolutionSettings.hasDisplacement(resolutionTable, preset: preset))
         tracking.receiver.warnOfNoEffect(receiverTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)

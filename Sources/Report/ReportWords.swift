@@ -39,6 +39,7 @@ enum ReportWords {
             case .either: "after \(interval) or \(displacement)"
             case .both: "after \(interval) and \(displacement)"
             case .interval: "after \(interval)"
+            case .displacement: "after \(displacement)"
             case .trackError: "no fix further than \(InWords.distance(sampling.bound)) from the track"
             case .significant: "after 5 min, or clearly elsewhere"
             }

@@ -49,7 +49,9 @@ struct WhatIf {
         let halfMinute = Resolution(priority: .balanced, intervalMs: 30_000, displacement: 0)
         list.append(WhatIf("interval-30", "every 30 s", settings.sampled(by: sampling, at: halfMinute)))
         sampling.rule = .significant
-        list.append(WhatIf("significant", "significant", settings.sampled(by: sampling, at: usual)))
+        var significant = usual
+        significant.displacement = LocationSampler.significantDisplacement
+        list.append(WhatIf("significant", "significant", settings.sampled(by: sampling, at: significant)))
         return list
     }
 

@@ -143,7 +143,11 @@ import Tracking
         let off = try tracking("[resolution]\ndistanceFilter = 0\nlocationUpdateInterval = 5000")
         #expect(off.sampling.rule == .interval)
         #expect(off.resolution.default == Resolution(priority: .balanced, intervalMs: 5000, displacement: 10))
-        #expect(try tracking("[resolution]\ndistanceFilter = 1").sampling.rule == .either)
+        // Above 0 it turns the interval off, unless a rule is set.
+        let apart = try tracking("[resolution]\ndistanceFilter = 50")
+        #expect(apart.sampling.rule == .displacement && apart.resolution.default.displacement == 50)
+        let both = try tracking("[sampling]\nrule = \"either\"\n[resolution]\ndistanceFilter = 50")
+        #expect(both.sampling.rule == .either)
         #expect(
             try tracking("[sampling]\nrule = \"interval\"\n[resolution]\ndistanceFilter = 0").sampling.rule == .interval
         )
@@ -153,6 +157,20 @@ import Tracking
         #expect(every.sampling.rule == .either && every.resolution.default.displacement == 0)
         let shown = try loaded(smallest + upload + "[resolution]\ndistanceFilter = 0").effective.description
         #expect(shown.contains("rule = \"interval\"  # distanceFilter = 0\n"))
+    }
+
+    @Test func significantMeansHalfAKilometreUnlessADistanceIsSet() throws {
+        func displacements(_ keys: String) throws -> [Double?] {
+            let tracking = try loaded(smallest + upload + keys).config.tracking
+            return [tracking.resolution.default.displacement, tracking.moving?.resolution.displacement]
+        }
+        let rule = "rule = \"significant\"\n"
+        #expect(try displacements("[sampling]\n" + rule) == [500, nil])
+        #expect(try displacements("[sampling]\n" + rule + "[tracking.moving]\nrule = \"either\"\n") == [500, 10])
+        #expect(try displacements("[tracking.moving]\n" + rule) == [10, 500])
+        #expect(try displacements("[tracking.moving]\n" + rule + "displacement = 80\n") == [10, 80])
+        #expect(try displacements("[sampling]\n" + rule + "preset = \"active\"\n") == [5, nil])
+        #expect(try displacements("[sampling]\n" + rule + "[resolution]\ndistanceFilter = 90\n") == [90, nil])
     }
 
     @Test func everyKeyOfTheReceiverArrives() throws {

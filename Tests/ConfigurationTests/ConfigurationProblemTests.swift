@@ -72,7 +72,7 @@ import Testing
         [log] ⏎ level = "inf"
         → w.toml:7:9: log.level: found "inf", expected "critical", "error", "warning", "notice", "info", "debug" or "trace" (did you mean "info"?)
         [sampling] ⏎ rule = "track_error"
-        → w.toml:7:8: sampling.rule: found "track_error", expected "either", "both", "interval", "track-error" or "significant" (did you mean "track-error"?)
+        → w.toml:7:8: sampling.rule: found "track_error", expected "either", "both", "interval", "displacement", "track-error" or "significant" (did you mean "track-error"?)
         [sampling] ⏎ bound = 0 → w.toml:7:9: sampling.bound: found 0, expected a distance from 0.1m to 10km
         [sampling] ⏎ angle = "200deg"
         → w.toml:7:9: sampling.angle: found "200deg", expected an angle from 0deg to 180deg, or "off"

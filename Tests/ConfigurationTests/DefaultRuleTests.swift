@@ -33,7 +33,6 @@ import Tracking
         ),
         ("[[resolution.rule]]\nactivity = \"on_foot\"\ninterval = 15\n", "[[resolution.rule]]"),
         ("[resolution]\nlocationUpdateInterval = 3000\n", "[resolution] locationUpdateInterval"),
-        ("[resolution]\ndistanceFilter = 10\n", "[resolution] distanceFilter"),
         ("[sampling]\npreset = \"balanced\"\n", "[sampling] preset"),
         ("[sampling]\nelasticity = 1\n", "[sampling] elasticity"),
         ("[sampling]\nmin_gap = \"5s\"\n", "[sampling] min_gap"),

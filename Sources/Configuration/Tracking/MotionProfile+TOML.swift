@@ -29,13 +29,14 @@ extension AgentConfig {
 extension Tracker.Settings {
     /// `[tracking.moving]` and `[tracking.stationary]`: override single keys of other tables. What `stationary` leaves
     /// out is as in `moving`.
+    /// - Parameter hasDisplacement: see `ResolutionSettings.hasDisplacement`.
     /// - Returns: the key of `[tracking.moving]` that asks for a resolution; nil = none does.
-    mutating func readProfiles(_ table: TableReader, rules: inout WrittenRules) -> String? {
+    mutating func readProfiles(_ table: TableReader, rules: inout WrittenRules, hasDisplacement: Bool) -> String? {
         let movingTable = table.table("moving")
         let stationaryTable = table.table("stationary")
         var moving = profile
         moving.read(
-            movingTable, rule: &rules.moving,
+            movingTable, rule: &rules.moving, hasDisplacement: hasDisplacement,
             layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
         movingTable.read("receiver", into: &receiver.sleepMoving, as: .receiverSleeps)
         movingTable.warnOfNoEffect(["heartbeat"], "it is of a parked asset: see [tracking.stationary]")
@@ -44,6 +45,7 @@ extension Tracker.Settings {
         rules.stationary = rules.moving
         let samplingKeys = stationary.read(
             stationaryTable, rule: &rules.stationary,
+            hasDisplacement: hasDisplacement || movingTable.has("displacement"),
             layers: (
                 sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
             ), heartbeatLayer: "as [tracking]")
@@ -88,9 +90,7 @@ extension Tracker.Settings {
         for name in ["default", "constant_engine", "apply_without_constraints"] where resolutionTable.has(name) {
             asking.append("[resolution.\(name)]")
         }
-        for name in ["locationUpdateInterval", "distanceFilter"] where resolutionTable.has(name) {
-            asking.append("[resolution] \(name)")
-        }
+        if resolutionTable.has("locationUpdateInterval") { asking.append("[resolution] locationUpdateInterval") }
         if !resolution.rules.isEmpty { asking.append("[[resolution.rule]]") }
         if let trackable = trackables.first(where: { $0.constraints != nil }) {
             asking.append("constraints of trackable \(trackable.id)")
@@ -100,16 +100,23 @@ extension Tracker.Settings {
 }
 
 extension MotionProfile {
-    /// - Parameter layers: where a value that is not written comes from.
+    /// - Parameters:
+    ///   - hasDisplacement: a displacement is set in a table that this one overrides.
+    ///   - layers: where a value that is not written comes from.
     /// - Returns: the keys of sampling that the table changes.
     @discardableResult
     fileprivate mutating func read(
-        _ table: TableReader, rule: inout LocationSampler.Rule?,
+        _ table: TableReader, rule: inout LocationSampler.Rule?, hasDisplacement: Bool,
         layers: (sampling: String, resolution: String, tracking: String),
         heartbeatLayer: String? = nil
     ) -> [String] {
         sampling.readKeys(table, rule: &rule, note: layers.sampling)
         let samplingKeys = table.changedKeys
+        if !hasDisplacement, table.has("rule"), let rule {
+            resolution.displacement =
+                rule == .significant
+                ? LocationSampler.significantDisplacement : ResolutionSettings().default.displacement
+        }
         table.read("priority", into: &resolution.priority, as: .priority, note: layers.resolution)
         table.read("interval", into: &resolution.intervalMs, as: .intervalMs, note: layers.resolution)
         table.read("displacement", into: &resolution.displacement, as: .displacement, note: layers.resolution)

@@ -28,16 +28,22 @@ package enum SamplingPreset: String, CaseIterable {
 
 extension LocationSampler.Settings {
     /// Gives the preset, which fills in what `[resolution]` and the other keys leave out, and the rule; nil = none is set.
-    /// - Parameter timeAlone: a vendor's key in another table makes only the interval count.
-    mutating func read(_ table: TableReader, timeAlone: Bool) -> (preset: SamplingPreset?, rule: LocationSampler.Rule?)
-    {
+    /// - Parameter vendorRule: what a vendor's key in another table says of the rule: see `ResolutionSettings.vendorRule`.
+    mutating func read(
+        _ table: TableReader, vendorRule: LocationSampler.Rule?
+    ) -> (preset: SamplingPreset?, rule: LocationSampler.Rule?) {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
         if let preset { angle = preset.angle }
-        var rule: LocationSampler.Rule? = timeAlone ? .interval : nil
-        let ruleNote = timeAlone ? "distanceFilter = 0" : "track-error as long as nothing asks for a resolution"
+        var rule = vendorRule
+        let ruleNote =
+            switch vendorRule {
+            case nil: "track-error as long as nothing asks for a resolution"
+            case .interval: "distanceFilter = 0"
+            default: "distanceFilter"
+            }
         readKeys(table, rule: &rule, ruleNote: ruleNote, angleNote: preset?.note)
-        if timeAlone, let rule, rule != .interval {
+        if vendorRule == .interval, let rule, rule != .interval {
             table.report(
                 "rule",
                 "found \(rule.rawValue.asTOML) together with distanceFilter = 0, expected one of the two: that is the rule "

@@ -66,13 +66,22 @@ extension ReceiverCycle.Settings {
 }
 
 extension ResolutionSettings {
+    /// - Parameter rule: of `[sampling]`; nil = none is set.
     /// - Returns: the tables of the rules, for `requireFences`.
-    mutating func read(_ table: TableReader, preset: SamplingPreset?) -> [TableReader] {
-        if let preset { self.default = preset.resolution }
+    mutating func read(
+        _ table: TableReader, preset: SamplingPreset?, rule: LocationSampler.Rule?
+    ) -> [TableReader] {
         let note = preset?.note
+        var displacementNote = note
+        if let preset {
+            self.default = preset.resolution
+        } else if rule == .significant {
+            self.default.displacement = LocationSampler.significantDisplacement
+            displacementNote = "rule \(LocationSampler.Rule.significant.rawValue.asTOML)"
+        }
         let whole = table.table("default")
         let vendorMs = ValueForm<Int64>.intervalMs(.number("a number of milliseconds", .between(0, 86_400_000)))
-        // 0 is no distance: see `vendorFilterIsOff`.
+        // 0 is no distance: see `vendorRule`.
         let usual = self.default.displacement
         let vendorMetres = ValueForm<Double>.number("a number of metres", .between(0, 1e6))
             .map(to: { $0 == 0 ? usual : $0 }, from: { $0 })
@@ -90,7 +99,7 @@ extension ResolutionSettings {
                 alias: .init("locationUpdateInterval", vendorMs, in: table), note: note)
             whole.read(
                 "displacement", into: &self.default.displacement, as: .displacement,
-                alias: .init("distanceFilter", vendorMetres, in: table), note: note)
+                alias: .init("distanceFilter", vendorMetres, in: table), note: displacementNote)
         }
         constantEngine = Resolution(reading: table.table("constant_engine"))
         return readPolicy(table)
@@ -98,9 +107,16 @@ extension ResolutionSettings {
 }
 
 extension ResolutionSettings {
-    /// Transistor's `distanceFilter = 0` turns distance off and leaves the choice to time alone: that is the rule
-    /// `interval`, and no displacement of 0 m, which is every fix.
-    static func vendorFilterIsOff(_ table: TableReader) -> Bool { table.take("distanceFilter")?.node.finiteNumber == 0 }
+    /// The rule that Transistor's `distanceFilter` means: above 0 the distance alone counts, and 0 turns it off and leaves the
+    /// choice to time alone. That is no displacement of 0 m, which is every fix. nil = it is not set.
+    static func vendorRule(_ table: TableReader) -> LocationSampler.Rule? {
+        table.take("distanceFilter")?.node.finiteNumber.map { $0 == 0 ? .interval : .displacement }
+    }
+
+    /// Whether the file says how far apart locations are to be.
+    static func hasDisplacement(_ table: TableReader, preset: SamplingPreset?) -> Bool {
+        preset != nil || table.has("default") || table.has("distanceFilter")
+    }
 }
 
 extension Resolution {

@@ -8,12 +8,17 @@ extension LocationSampler {
         case both
         /// Interval reached, whatever the displacement.
         case interval
+        /// Displacement reached, whatever the interval: nothing is kept while the asset stands.
+        case displacement
         /// As few fixes as keep every other one within `bound` of where the kept ones put the asset at its time.
         /// Interval and displacement do not count.
         case trackError = "track-error"
         /// For slow links: 300 s, a much better accuracy, or a displacement that stands out of both accuracies.
         case significant
     }
+
+    /// Metres: the displacement of the rule `significant` where none is chosen.
+    public static let significantDisplacement = 500.0
 
     /// Why a rule is in force.
     public enum RuleReason: Hashable, Sendable {

@@ -102,7 +102,8 @@ public struct LocationSampler: Sendable {
     /// - Parameters:
     ///   - at: event time of the fix, from which `deadline` counts.
     ///   - resolution: nil = none decided yet: every fix is selected.
-    ///   - standing: the position is held, so only the interval can select, and with `track-error` only the bound.
+    ///   - standing: the position is held, so only the interval can select, with `track-error` only the bound, and with
+    ///     `displacement` nothing.
     /// - Returns: what is kept; nil when nothing is.
     public mutating func sample(
         _ fix: Selected, at: EventTime = .zero, resolution: Resolution?, standing: Bool = false
@@ -126,7 +127,7 @@ public struct LocationSampler: Sendable {
         if elapsed < minGapMs { return nil }
 
         let due = elapsed >= (settings.rule == .significant ? Significance.intervalMs : resolution.intervalMs)
-        if standing { return due ? .interval : nil }
+        if standing { return due && settings.rule != .displacement ? .interval : nil }
         switch settings.rule {
         case .either, .trackError:
             // With `trackError` there is a segment, and `sampleWithinBound` decides.
@@ -136,6 +137,8 @@ public struct LocationSampler: Sendable {
             if due, isDisplaced(fix, last, resolution) { return .displacement }
         case .interval:
             if due { return .interval }
+        case .displacement:
+            if isDisplaced(fix, last, resolution) { return .displacement }
         case .significant:
             if due { return .interval }
             let displacement = elastic(resolution.displacement, fix.speed)

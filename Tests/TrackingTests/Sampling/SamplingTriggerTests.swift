@@ -84,6 +84,13 @@ import Testing
         #expect(reasons(looks, standing: true) { $0.speedChange = 2.75 } == [.first, nil, nil, nil, nil])
     }
 
+    @Test func displacementAloneLetsNoTimeSelect() {
+        let looks = [Look(seconds: 0), Look(seconds: 900, metres: 40), Look(seconds: 901, metres: 50)]
+        let resolution = Resolution(priority: .balanced, intervalMs: 3000, displacement: 50)
+        #expect(reasons(looks, resolution) { $0.rule = .displacement } == [.first, nil, .displacement])
+        #expect(reasons(looks, resolution, standing: true) { $0.rule = .displacement } == [.first, nil, nil])
+    }
+
     @Test func theMinimumGapHoldsEveryTriggerBack() {
         let looks = [Look(seconds: 0, speed: 5, course: 0), Look(seconds: 3, metres: 200, speed: 20, course: 90)]
         let near = Resolution(priority: .balanced, intervalMs: 1000, displacement: 1)
