@@ -173,6 +173,22 @@ import Tracking
         #expect(try displacements("[sampling]\n" + rule + "[resolution]\ndistanceFilter = 90\n") == [90, nil])
     }
 
+    /// As milliseconds are written elsewhere; hours and quarters of them are seconds.
+    @Test func aBareNumberThatLooksLikeMillisecondsIsDoubted() throws {
+        func warnings(_ value: String) throws -> [String] {
+            try loaded(smallest + upload + "[tracking]\nheartbeat = \(value)\n").warnings.map(\.description)
+        }
+        #expect(
+            try warnings("1000") == [
+                "w.toml:7:13: tracking.heartbeat: found 1000, which is \"16m40s\": a bare number is seconds; write "
+                    + "\"16m40s\", or \"1000ms\" for milliseconds"
+            ])
+        for value in ["3000", "5000", "60000", "2500.0"] { #expect(try warnings(value).count == 1, "\(value)") }
+        for value in ["0", "600", "900", "1200", "1800", "3600", "5400", "86400", "\"1000s\""] {
+            #expect(try warnings(value).isEmpty, "\(value)")
+        }
+    }
+
     @Test func everyKeyOfTheReceiverArrives() throws {
         #expect(try loaded(smallest + upload).config.tracking.receiver == ReceiverCycle.Settings())
         let text = "[receiver]\nsleep = true\nsettle = \"2m\"\nprobe = \"15m\"\nprobe_on = 45\n"

@@ -13,6 +13,13 @@ import Testing
         #expect(reader.sortedProblems.map(\.description) == ["w.toml:2:7: a.low: found low above high"])
     }
 
+    @Test func namesOfOtherSystemsLeadToKeysThatExist() {
+        let reader = ConfigurationReader(files: [], environment: testEnvironment())
+        _ = AgentConfig(reading: reader.root(TOMLTable()))
+        let known = Set(reader.keys.map { "\($0.name) in \($0.table)" })
+        for (name, home) in ForeignNames.homes { #expect(known.contains("\(home.key) in \(home.table)"), "\(name)") }
+    }
+
     /// Of a text without end no more is read, compared and listed than serves anybody.
     @Test func longTextsAreReadInShortTime() throws {
         func problems(_ text: String) -> [String] {
@@ -46,6 +53,10 @@ import Testing
         [outbox] ⏎ batch_sise = 5
         → w.toml:7:1: outbox.batch_sise: found an unknown key, expected a key of [outbox] (did you mean batch_size in [[endpoint]]?)
         [outbox] ⏎ frobnicate = 5 → w.toml:7:1: outbox.frobnicate: found an unknown key, expected a key of [outbox]
+        [tracking] ⏎ isMoving = true
+        → w.toml:7:1: tracking.isMoving: found an unknown key, expected a key of [tracking] (did you mean start_moving in [tracking]?)
+        [sampling] ⏎ useSignificantChangesOnly = true
+        → w.toml:7:1: sampling.useSignificantChangesOnly: found an unknown key, expected a key of [sampling] (did you mean rule = "significant" in [sampling]?)
         [trackng] ⏎ heartbeat = 1
         → w.toml:6:2: trackng: found an unknown table, expected one of the tables of waypost (did you mean tracking?)
         [tracking] ⏎ stop-timeout = "5m"

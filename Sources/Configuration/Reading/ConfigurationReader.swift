@@ -139,6 +139,7 @@ final class ConfigurationReader {
     private func hint(for key: String, in table: TableReader) -> String {
         hints += 1
         guard hints <= Self.hintsMax else { return "" }
+        if let home = ForeignNames.homes[key] { return " (did you mean \(home.words)?)" }
         let near = nearest(key, in: vocabularies[table.title].map { vocabulary[$0].keys } ?? [])
         let homes = vocabulary.filter { $0.table != table.title && $0.known.contains(key) }.map(\.table)
         if let near, homes.isEmpty || editDistance(near, key) == 1 { return " (did you mean \(near)?)" }

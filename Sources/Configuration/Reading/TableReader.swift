@@ -87,6 +87,7 @@ final class TableReader {
         if let entry = take(key), let read = evaluate(entry, form) {
             value = read
             origin = entry.keyPosition
+            if let words = form.doubt(entry.node) { warn(key, words) }
         }
         if let alias, let entry = (alias.table ?? self).take(alias.name) {
             if let ours = table[key] {
@@ -301,6 +302,6 @@ extension ValueForm {
         return ValueForm<Value?>(
             expected: expected,
             read: { [read] node, environment throws(Mistake) in try read(node, environment) },
-            render: { $0.map(render) ?? "" }, isSecret: isSecret, accepted: accepted)
+            render: { $0.map(render) ?? "" }, isSecret: isSecret, accepted: accepted, doubt: doubt)
     }
 }

@@ -12,6 +12,8 @@ struct ValueForm<Value> {
     var isSecret = false
     /// The same as `expected` with limits instead of units; nil = the same.
     var accepted: String?
+    /// Why a value that is accepted may mean something else; nil = there is no doubt.
+    var doubt: (TOMLNode) -> String? = { _ in nil }
 }
 
 /// What is wrong with a value.
@@ -35,7 +37,7 @@ extension ValueForm {
         ValueForm<Other>(
             expected: expected,
             read: { node, environment throws(Mistake) in to(try read(node, environment)) },
-            render: { render(from($0)) }, isSecret: isSecret, accepted: accepted)
+            render: { render(from($0)) }, isSecret: isSecret, accepted: accepted, doubt: doubt)
     }
 
     /// The same, where a word means "none".
@@ -53,7 +55,7 @@ extension ValueForm {
                 }
             },
             render: { $0.map(render) ?? "\"\(word)\"" }, isSecret: isSecret,
-            accepted: accepted.map { "\($0), or \"\(word)\"" })
+            accepted: accepted.map { "\($0), or \"\(word)\"" }, doubt: doubt)
     }
 }
 
@@ -166,7 +168,9 @@ extension ValueForm where Value == Double {
 extension ValueForm where Value == Duration {
     /// To the millisecond and up to a hundred years, so that no sum of times overflows.
     static func duration(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm {
-        .seconds(.quantity(.duration, limits.capped(at: 100 * 365.25 * 86_400)))
+        var form = ValueForm<Double>.quantity(.duration, limits.capped(at: 100 * 365.25 * 86_400))
+        form.doubt = \.doubtAboutMilliseconds
+        return .seconds(form)
     }
 
     /// The bare number of a vendor, in the vendor's unit.
@@ -238,6 +242,16 @@ extension TOMLNode {
         case .float(let value) where value.isFinite: value
         default: nil
         }
+    }
+
+    /// Of a bare number of seconds: as round as milliseconds are, and as odd as seconds rarely are (1000, 5000, 60000).
+    fileprivate var doubtAboutMilliseconds: String? {
+        guard let seconds = finiteNumber, seconds >= 1000, seconds.truncatingRemainder(dividingBy: 500) == 0,
+            seconds.truncatingRemainder(dividingBy: 900) != 0
+        else { return nil }
+        let span = UnitScale.duration.render(seconds).asTOML
+        return "found \(description), which is \(span): a bare number is seconds; write \(span), "
+            + "or \"\(description)ms\" for milliseconds"
     }
 
     /// The written value, for "found …".
