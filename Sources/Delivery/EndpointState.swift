@@ -43,9 +43,18 @@ public enum EndpointState: Hashable, Sendable {
 
     /// The reason of a pause: the server does not take this device for the one of the asset, and never has.
     public static let notBound = "not bound"
+    static let auth = "auth"
+    static let gone = "gone"
+    static let redirected = "redirected"
     static let everyRecordRefused = "every record refused"
     static let tooManyRejected = "too many rejected"
 
     /// A pause that ends when any row is accepted, not only the oldest.
     var isPausedOverRows: Bool { reason == Self.everyRecordRefused || reason == Self.tooManyRejected }
+
+    /// Whether it is paused over the very thing that a verdict says again.
+    func isPaused(over verdict: Verdict) -> Bool {
+        guard case .paused(let reason) = self, let renewed = verdict.pauseReason else { return false }
+        return reason == renewed || isPausedOverRows && renewed == Self.everyRecordRefused
+    }
 }

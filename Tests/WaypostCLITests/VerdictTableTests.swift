@@ -138,7 +138,7 @@ import Testing
                 #   too large      413-414: sent in halves
                 #   auth_stop      401-403, 407: the credential is read again, then the endpoint pauses
                 #   gone_stop      404: the endpoint pauses; after an acceptance only the fifth time
-                #   gone           410: the endpoint stops
+                #   gone           410: the endpoint pauses, and stops at the seventh time
                 #   misconfigured  405-406, 411-412, 416-420, 426-428, 430-499, 501, 505: the endpoint pauses
                 #   without gzip   415: sent without compression, then the endpoint pauses
                 #   no answer      including a cut-off head or only a 1xx: sent again

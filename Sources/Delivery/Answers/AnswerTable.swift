@@ -70,7 +70,7 @@ public struct AnswerTable {
             case .tooLarge: "sent in halves"
             case .authStop: "the credential is read again, then the endpoint pauses"
             case .goneStop: "the endpoint pauses; after an acceptance only the fifth time"
-            case .gone: "the endpoint stops"
+            case .gone: "the endpoint pauses, and stops at the seventh time"
             case .misconfigured: "the endpoint pauses"
             case .withoutGzip: "sent without compression, then the endpoint pauses"
             }

@@ -1,19 +1,27 @@
 /// How many rows of an attempt its failure may be about, as far as what went over the wire shows.
 public enum Blame: Hashable, Sendable {
-    /// None: the server had nothing of the request, or its answer is about who sends it and where to.
+    /// None: the server had nothing of the request, or its answer was to something else.
     case noRow
     /// Any of them, and none that is known.
     case anyRow
+    /// The same, but it is rather about who sends them. Such an answer does not come by chance, and a server may lock out whoever
+    /// repeats the request often: two of them are reason enough to try another row.
+    case rowOrSender
     /// Exactly one of them, and it is not known which: as with the only message that a broker left unanswered.
     case oneRow
+
+    /// Failures in a row after which another row is tried; nil = as many as of a server that fails at random.
+    var failuresBeforeTrial: Int? { self == .rowOrSender ? 2 : nil }
+
+    /// Failures after which a batch is taken apart while others are accepted.
+    var failuresBeforeDivision: Int { self == .oneRow ? 1 : 2 }
 }
 
 extension Verdict {
     /// What speaks against rows when an attempt has failed. Meaningless for what was accepted.
     public func blame(in outcome: UplinkOutcome) -> Blame {
         switch self {
-        case .accepted, .partlyAccepted, .authStop, .collision, .goneStop(410, _): .noRow
-        case .retry(.redirected, _): .noRow
+        case .accepted, .partlyAccepted, .collision: .noRow
         case .retry(.transport(.moved), _): .noRow
         // This is about the topic.
         case .retry(.noSubscriber, _): .noRow
@@ -21,8 +29,22 @@ extension Verdict {
         case .retry(.lost(_, let isAlone), _): isAlone ? .oneRow : .noRow
         case .retry(.transport(let failure), _):
             failure.mayFollowRequest && outcome.written != .nothing ? .anyRow : .noRow
-        case .retry, .goneStop, .misconfigured, .encodingRefused, .split, .tooLarge: .anyRow
+        case .authStop, .retry, .goneStop, .misconfigured, .encodingRefused, .split, .tooLarge:
+            outcome.blameOfAnswer(isAboutSender: isAboutSender)
         }
+    }
+
+    private var isAboutSender: Bool { if case .authStop = self { true } else { false } }
+}
+
+extension UplinkOutcome {
+    /// An answer to the request as a whole may be about one of its rows; a broker's may be about the connection alone.
+    fileprivate func blameOfAnswer(isAboutSender: Bool) -> Blame {
+        guard written != .nothing else { return .noRow }
+        if case .published(let reply) = result, reply.reasons.allSatisfy({ $0 == nil }) {
+            return reply.unanswered == .oneAlone ? .oneRow : .noRow
+        }
+        return isAboutSender ? .rowOrSender : .anyRow
     }
 }
 

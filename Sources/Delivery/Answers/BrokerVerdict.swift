@@ -52,6 +52,7 @@ extension BrokerReply {
                 items.again.formUnion(rows.map(\.seq))
             }
             if meaning == .auth { items.needsCredential = true }
+            if meaning == .misconfigured { items.isMisconfigured = true }
             if meaning == .slowDown { items.after = Self.slowDownRest }
             if reasons[index] == .noMatchingSubscribers { items.lacksSubscriber = true }
         }

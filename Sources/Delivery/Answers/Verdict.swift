@@ -90,10 +90,10 @@ public enum Verdict: Hashable, Sendable {
         }
     }
 
-    /// The other side has said something.
+    /// The server has said something. A redirect or a page is hardly from it, but from what is in the way on this link.
     var isAnswer: Bool {
         switch self {
-        case .retry(.transport, _), .retry(.lost, _): false
+        case .retry(.transport, _), .retry(.lost, _), .retry(.redirected, _), .retry(.page, _): false
         default: true
         }
     }
@@ -105,6 +105,25 @@ public enum Verdict: Hashable, Sendable {
             .retry(.page, _), .retry(.notConfirmed, _), .retry(.unclear, _):
             true
         case .accepted, .partlyAccepted, .collision, .retry: false
+        }
+    }
+
+    /// The reason of the pause that it may lead to; nil = it leads to none. A refusal of rows leads to one if all are refused.
+    var pauseReason: String? {
+        switch self {
+        case .authStop: EndpointState.auth
+        case .goneStop(410, _): EndpointState.gone
+        case .goneStop: "not found"
+        case .misconfigured(let status, _) where [405, 406, 411, 426, 501, 505].contains(status):
+            "configuration (status \(status))"
+        case .misconfigured(let status, _):
+            "refused \(status < 200 ? Verdict.words(ofStatus: status) : String(status))"
+        case .encodingRefused: "configuration (status 415)"
+        case .collision: EndpointState.notBound
+        case .retry(.redirected, _): EndpointState.redirected
+        case .retry(.conflict, _): "conflict"
+        case .split, .tooLarge: EndpointState.everyRecordRefused
+        case .accepted, .partlyAccepted, .retry: nil
         }
     }
 
@@ -137,9 +156,14 @@ public struct ItemVerdicts: Hashable, Sendable {
     public var again: Set<Int64> = []
     /// Some of those that are to be sent again wait for another credential.
     public var needsCredential: Bool = false
+    /// Some of those that are to be sent again have a topic or the like that is not allowed.
+    public var isMisconfigured: Bool = false
     /// Some of those that are to be sent again wait for somebody who subscribes to their topic.
     public var lacksSubscriber: Bool = false
     /// Another device reports this asset, as was said after the rest was accepted.
     public var isTaken: Bool = false
     public var after: Duration?
+
+    /// Some of those that are to be sent again would be refused again, unless something else than these rows changes.
+    var blamesRows: Bool { needsCredential || isMisconfigured }
 }

@@ -2,7 +2,7 @@ import Positioning
 
 /// Whether bodies are compressed, and whether that is what a server fails over.
 ///
-/// After refusals and errors of the server, one attempt with the same batch goes out plain. If it is accepted, the next batch
+/// After refusals, errors and silence of the server, one attempt with the same batch goes out plain. If it is accepted, the next batch
 /// is compressed again; only a second one that is accepted plain after such failures turns compression off, for a day.
 struct Compression: Sendable {
     private let isWanted: Bool
@@ -29,8 +29,10 @@ struct Compression: Sendable {
     func applies(to batch: String, at now: EventTime) -> Bool { isWanted && now >= offUntil && batch != plain }
 
     /// - Returns: whether the same batch is to go out again plain before anything is concluded from this answer.
-    mutating func answered(_ verdict: Verdict, to batch: String, wasCompressed: Bool, at now: EventTime) -> Bool {
-        guard wasCompressed else {
+    mutating func answered(
+        _ verdict: Verdict, to batch: String, _ sent: DeliverySchedule.Transmission, at now: EventTime
+    ) -> Bool {
+        guard sent.wasCompressed else {
             guard batch == plain else { return false }
             plain = nil
             if verdict.isAcceptance { acceptedPlain(at: now) } else { trialAt = failures * 4 }
@@ -41,16 +43,31 @@ struct Compression: Sendable {
             isProven = true
             return false
         }
-        guard let isRefusal = verdict.mayBeAboutCompression else { return false }
+        guard let sign = verdict.signOfCompression(wasWhole: sent.wasWhole) else { return false }
         failures += 1
-        guard failures >= trialAt ?? firstTrial(isRefusal: isRefusal) else { return false }
+        guard failures >= trialAt ?? firstTrial(sign) else { return false }
         plain = batch
-        return isRefusal
+        return sign == .refusal
+    }
+
+    /// What may show that a compressed body is too much for a server.
+    fileprivate enum Sign {
+        case refusal
+        case error
+        /// It has read the request, and ended or answered nothing.
+        case silence
     }
 
     /// Taking a refused batch apart is what the plain attempt may save; a server that has accepted compressed bodies probably
-    /// refuses a row. Errors pass by themselves more often.
-    private func firstTrial(isRefusal: Bool) -> Int { isProven ? (isRefusal ? 5 : 3) : isRefusal ? 1 : 2 }
+    /// refuses a row. Errors pass by themselves more often, and silence is more often that of the line, to which plain bodies are
+    /// another burden.
+    private func firstTrial(_ sign: Sign) -> Int {
+        switch sign {
+        case .refusal: isProven ? 5 : 1
+        case .error: isProven ? 3 : 2
+        case .silence: isProven ? 10 : 3
+        }
+    }
 
     private mutating func acceptedPlain(at now: EventTime) {
         (failures, trialAt) = (0, nil)
@@ -71,12 +88,13 @@ extension Verdict {
         }
     }
 
-    /// Whether it is a refusal (400, 415, 422), or else an error of the server (5xx); nil = neither.
-    fileprivate var mayBeAboutCompression: Bool? {
+    /// nil = it is none.
+    fileprivate func signOfCompression(wasWhole: Bool) -> Compression.Sign? {
         switch self {
-        case .encodingRefused: true
+        case .encodingRefused: .refusal
         case .split(let status, _), .misconfigured(let status, _), .retry(.status(let status), _):
-            [400, 415, 422].contains(status) ? true : (500...599).contains(status) ? false : nil
+            [400, 415, 422].contains(status) ? .refusal : (500...599).contains(status) ? .error : nil
+        case .retry(.transport(let failure), _): wasWhole && failure.mayFollowRequest ? .silence : nil
         default: nil
         }
     }

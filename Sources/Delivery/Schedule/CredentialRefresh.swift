@@ -22,6 +22,8 @@ struct CredentialRefresh: Sendable {
     private var last = EventTime.min
     /// A request was accepted since.
     private var hasHelped = true
+    /// What was refused last was a part of a request that was accepted otherwise.
+    private(set) var followsAcceptance = false
 
     /// No more often than this.
     private static let interval = Duration.seconds(60)
@@ -39,6 +41,7 @@ struct CredentialRefresh: Sendable {
 
     /// - Parameter despiteAcceptance: the request was accepted, but some of its rows were refused for the credential.
     mutating func refused(despiteAcceptance: Bool = false, at now: EventTime) -> Remedy {
+        followsAcceptance = despiteAcceptance
         if despiteAcceptance { hasHelped = false }
         if last == .min || now >= nextAllowed {
             isWanted = true

@@ -45,6 +45,8 @@ public struct DeliverySchedule: Sendable {
     private var acceptedBefore: Bool
     /// Equal answers of the endpoint, whichever batch they are for.
     private var streak = Streak()
+    /// Times that the server has answered that the endpoint is gone since it accepted anything, but for suspect rows.
+    private var timesGone = 0
     private var refresh = CredentialRefresh()
     private var pacing = Pacing()
     private var previews = PreviewTurns()
@@ -66,17 +68,11 @@ public struct DeliverySchedule: Sendable {
     private var stalls = 0
 
     static let streakLimit = 5
-    static let probeInterval = Duration.seconds(900)
     private static let formRetry = Duration.seconds(10)
     /// The longest wait of an asset that moves while nothing reaches the server.
     private static let longestWhileMoving = Duration.seconds(30)
     /// After so many attempts that the server did not take in full the batch is taken apart.
     private static let stallLimit = 2
-
-    static func probeDelay(_ jitter: Double) -> Duration {
-        let share = jitter > 0 ? min(jitter, 1) : 0
-        return .nanoseconds(Int64(Double(probeInterval.nanoseconds) * (0.9 + 0.2 * share)))
-    }
 }
 
 extension DeliverySchedule {
@@ -386,7 +382,9 @@ extension DeliverySchedule {
         timer.forgetFailures()
         routes.linkChanged()
         timer.sendBatchAtOnce()
-        guard activity.isIdle, !batches.isEmpty, state == .active else { return }
+        // What redirects may be in the way on the former link alone.
+        let mayBeOver = state == .active || state == .paused(reason: EndpointState.redirected)
+        guard activity.isIdle, !batches.isEmpty, mayBeOver else { return }
         timer.cutShort(at: now)
     }
 
@@ -406,9 +404,13 @@ extension DeliverySchedule {
         timer.forgetFailures()
         timer.makeDue(at: now)
         streak = Streak()
+        timesGone = 0
         refresh = CredentialRefresh()
         batches.resumed()
     }
+
+    /// The server has said, otherwise than in an answer to an attempt, that another device has the place of this one.
+    public mutating func takenOver() { stop(.taken) }
 
     /// What the queue says counts from now on: an operator bound it to its present address, dropped what waited, or the queue
     /// can be read at last. A back-off goes on.
@@ -482,12 +484,14 @@ extension DeliverySchedule {
             timer.makeDue(at: now)
             return []
         }
+        // Whatever else is said, or keeps the server from saying it again, ends a pause. Failures count on.
+        if case .paused = state, !verdict.isAcceptance, !state.isPaused(over: verdict) { state = .active }
         guard let place = batches.place(of: batch) else {
             answeredWithoutBatch(verdict, jitter: jitter, at: now)
             return []
         }
         batches.answered(place, verdict.word)
-        if server.compression.answered(verdict, to: batch, wasCompressed: sent.wasCompressed, at: now) {
+        if server.compression.answered(verdict, to: batch, sent, at: now) {
             timer.makeDue(at: now)
             return []
         }
@@ -511,7 +515,7 @@ extension DeliverySchedule {
             if case .retry(let cause, _) = verdict, cause.asksForLess { pacing.throttled() }
             timer.hold(settings.backoff, asked: verdict.asked, jitter: jitter, at: now)
         } else if case .retry(let cause, let after) = verdict {
-            guard retried(cause, after: after, jitter: jitter, at: now) else { return [] }
+            guard retried(verdict, cause, after: after, jitter: jitter, at: now) else { return [] }
         } else if case .tooLarge(_, let after) = verdict {
             backOff(asked: after, jitter: jitter, at: now)
         } else {
@@ -553,6 +557,7 @@ extension DeliverySchedule {
         if timer.hasFailed || state != .active { queue.flush() }
         state = .active
         acceptedBefore = true
+        timesGone = 0
         refresh.accepted()
         subscriber.end()
         server.accepted(rows: rows, took: now.duration(since: attemptBegan), settings)
@@ -588,12 +593,9 @@ extension DeliverySchedule {
 
     private mutating func refused(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
         if case .paused(let reason) = state, state.isPausedOverRows {
-            timer.countFailure()
             pause(reason, jitter: jitter, at: now)
             return batches.splitForProbe().settled
         }
-        // A paused endpoint listens again.
-        if case .paused = state { state = .active }
         timer.makeDue(at: now)
         let outcome = batches.refused(place, hasWaiting: queue.count > 0, at: now)
         return conclude(outcome, jitter: jitter, at: now)
@@ -628,7 +630,8 @@ extension DeliverySchedule {
         case .everyRecordRefused: pause(EndpointState.everyRecordRefused, jitter: jitter, at: now)
         case .soleRecord:
             timer.countFailure()
-            timer.schedule(at: now + Self.probeDelay(jitter), earliest: now)
+            let delay = pauseDelay.delay(EndpointState.everyRecordRefused, jitter: jitter)
+            timer.schedule(at: now + delay, earliest: now)
         case nil: break
         }
         if let rows = outcome.tooSlow { server.wasTooSlow(rows: rows) }
@@ -637,7 +640,7 @@ extension DeliverySchedule {
 
     /// - Returns: false where the failure says nothing about rows: another route is used from now on, or a topic has no subscriber.
     private mutating func retried(
-        _ cause: Verdict.RetryCause, after: Duration?, jitter: Double, at now: EventTime
+        _ verdict: Verdict, _ cause: Verdict.RetryCause, after: Duration?, jitter: Double, at now: EventTime
     ) -> Bool {
         var isUnreached = false
         switch cause {
@@ -659,13 +662,7 @@ extension DeliverySchedule {
             return false
         default: if cause.asksForLess { pacing.throttled() }
         }
-        backOff(asked: after, isUnreached: isUnreached, jitter: jitter, at: now)
-        guard streak.count >= Self.streakLimit else { return true }
-        switch cause {
-        case .redirected: pause("redirected", jitter: jitter, at: now)
-        case .conflict: pause("conflict", jitter: jitter, at: now)
-        case .transport, .lost, .status, .reason, .noSubscriber, .notConfirmed, .unclear, .page: break
-        }
+        pauseOrBackOff(verdict, asked: after, isUnreached: isUnreached, jitter: jitter, at: now)
         return true
     }
 
@@ -680,35 +677,36 @@ extension DeliverySchedule {
     /// Answers that are about the endpoint and not about rows.
     private mutating func held(_ verdict: Verdict, jitter: Double, at now: EventTime) {
         switch verdict {
-        case .authStop: credentialRefused(jitter: jitter, at: now)
-        case .goneStop(410, _): stop(.stopped(reason: "gone"))
-        case .goneStop:
-            backOff(asked: nil, jitter: jitter, at: now)
-            if !acceptedBefore || streak.count >= Self.streakLimit { pause("not found", jitter: jitter, at: now) }
-        case .misconfigured(let status, _):
-            if status == 417, server.refusedExpectation() { return timer.makeDue(at: now) }
-            let isOurs = [405, 406, 411, 426, 501, 505].contains(status)
-            pause(
-                isOurs
-                    ? "configuration (status \(status))"
-                    : "refused \(status < 200 ? Verdict.words(ofStatus: status) : String(status))", jitter: jitter,
-                at: now)
-        case .encodingRefused: pause("configuration (status 415)", jitter: jitter, at: now)
+        case .authStop: return credentialRefused(jitter: jitter, at: now)
+        case .goneStop(410, _):
+            timesGone += 1
+            // Five times for one batch, and once more for another row, or for each half.
+            guard timesGone <= Self.streakLimit + 1 else { return stop(.stopped(reason: EndpointState.gone)) }
+        case .goneStop where acceptedBefore:
+            return pauseOrBackOff(verdict, jitter: jitter, at: now)
+        case .misconfigured(417, _) where server.refusedExpectation(): return timer.makeDue(at: now)
         // Whoever never had the asset has lost it to nobody. A broker says 0x8E of a client that it knew.
-        case .collision where !acceptedBefore && !settings.profile.isForBroker:
-            pause(EndpointState.notBound, jitter: jitter, at: now)
-        case .collision: stop(.taken)
-        case .accepted, .partlyAccepted, .split, .tooLarge, .retry: break
+        case .collision where acceptedBefore || settings.profile.isForBroker: return stop(.taken)
+        case .goneStop, .misconfigured, .encodingRefused, .collision: break
+        case .accepted, .partlyAccepted, .split, .tooLarge, .retry: return
         }
+        if let reason = verdict.pauseReason { pause(reason, jitter: jitter, at: now) }
+    }
+
+    /// Pauses once an answer that leads to that has come five times in a row.
+    private mutating func pauseOrBackOff(
+        _ verdict: Verdict, asked: Duration? = nil, isUnreached: Bool = false, jitter: Double, at now: EventTime
+    ) {
+        guard let reason = verdict.pauseReason, state != .active || streak.count >= Self.streakLimit else {
+            return backOff(asked: asked, isUnreached: isUnreached, jitter: jitter, at: now)
+        }
+        pause(reason, jitter: jitter, at: now)
     }
 
     private mutating func backOff(
         asked: Duration?, isUnreached: Bool = false, jitter: Double, at now: EventTime
     ) {
-        if case .paused(let reason) = state {
-            timer.countFailure()
-            return pause(reason, jitter: jitter, at: now)
-        }
+        if case .paused(let reason) = state { return pause(reason, jitter: jitter, at: now) }
         // Another route is found soon.
         let mayChange = routes.count > 1 && !routes.allMissed
         var backoff = settings.backoff
@@ -720,9 +718,14 @@ extension DeliverySchedule {
     private mutating func pause(_ reason: String, jitter: Double, at now: EventTime) {
         state = .paused(reason: reason)
         if state.isPausedOverRows { batches.doubtRefusals() }
-        timer.countAtLeastOneFailure()
-        let probe = now + Self.probeDelay(jitter)
-        timer.schedule(at: probe, earliest: probe)
+        timer.countFailure()
+        let next = now + pauseDelay.delay(reason, jitter: jitter)
+        timer.schedule(at: next, earliest: reason == EndpointState.redirected ? now + settings.backoff.base : next)
+    }
+
+    private var pauseDelay: PauseDelay {
+        PauseDelay(
+            failures: failures, repeats: streak.count, backoff: settings.backoff, window: settings.batchWindow)
     }
 
     private mutating func stop(_ state: EndpointState) {
@@ -766,7 +769,9 @@ extension DeliverySchedule {
         switch refresh.refused(despiteAcceptance: despiteAcceptance, at: now) {
         case .refresh: break
         case .wait(let until): rest(until: until, jitter: jitter, at: now)
-        case .giveUp: pause("auth", jitter: jitter, at: now)
+        // Others were accepted with it.
+        case .giveUp where despiteAcceptance: backOff(asked: nil, jitter: jitter, at: now)
+        case .giveUp: pause(EndpointState.auth, jitter: jitter, at: now)
         }
     }
 
@@ -787,7 +792,8 @@ extension DeliverySchedule {
         guard activity.finish(attempt) else { return }
         switch renewal {
         case .new: timer.makeDue(at: now)
-        case .none: pause("auth", jitter: jitter, at: now)
+        case .none where refresh.followsAcceptance: backOff(asked: nil, jitter: jitter, at: now)
+        case .none: pause(EndpointState.auth, jitter: jitter, at: now)
         case .later: rest(until: refresh.nextAllowed, jitter: jitter, at: now)
         }
     }

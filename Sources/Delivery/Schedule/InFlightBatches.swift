@@ -9,8 +9,12 @@ struct InFlightBatches: Sendable {
         var isRefused = false
         /// Equal answers to this batch in a row.
         var streak = Streak()
+        /// Times that the server refused it while it was alone.
+        var refusalsAlone = 0
         /// Failures in a row that may be about its rows.
         var failures = 0
+        /// See `Blame`; of the last of them.
+        var failuresBeforeTrial: Int?
         var failedAt = EventTime.min
         /// The last of them was that no answer came in time to a request that was written in full.
         var wasTooSlow = false
@@ -62,8 +66,8 @@ struct InFlightBatches: Sendable {
     private(set) var bisects = 0
     /// Failures in a row, of whichever batch but suspect rows and trials, since anything was accepted.
     private var failures = 0
-    /// After so many of them comes the next trial.
-    private var trialAt = 5
+    /// After so many of them comes the next trial; nil = the first one, which depends on the kind of failure.
+    private var trialAt: Int?
     /// nil = the next attempt is none.
     private var trial: Trial?
     /// What is listed next for the first time is what became of a batch that was taken apart.
@@ -92,6 +96,9 @@ struct InFlightBatches: Sendable {
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
     private static let aloneMax = 8
+    /// A row is refused for good when it was refused alone so often: a server that fails for some seconds, or now and then, may
+    /// answer 400 to anything.
+    private static let refusalsLeast = 2
 
     init(_ batches: [DeliverySchedule.InFlight], unlisted: Int) {
         parts = batches.map { Part(batch: $0) }
@@ -170,6 +177,8 @@ extension InFlightBatches {
         let part = parts.remove(at: place)
         isUnlisted = isUnlisted || !items.again.isEmpty
         unlistedRows += items.again.count
+        // The server has accepted others of the same request: what it refuses so again does not hold them up.
+        if items.blamesRows { fragments = .suspect }
         return withEvidence(.init(batch: part.batch.id, how: .partly(items)), after: part, at: now)
     }
 
@@ -189,6 +198,7 @@ extension InFlightBatches {
         let hasCandidates = parts.contains { $0.isRefused }
         let hasEvidence = bisect?.hasEvidence ?? false
         if !hasEvidence, !part.isSingleRow, !hasCandidates { return Outcome(settled: [split(place)]) }
+        if part.isSingleRow { parts[place].refusalsAlone += 1 }
         parts[place].isRefused = true
         guard hasEvidence else { return Outcome(doubt: doubtWithoutEvidence(hasWaiting)) }
         var outcome = Outcome()
@@ -228,6 +238,7 @@ extension InFlightBatches {
         let wasTrial = trial.map { $0.of != parts[place].batch.id } ?? false
         trial = nil
         parts[place].failures = min(parts[place].failures + 1, 1_000_000)
+        parts[place].failuresBeforeTrial = blame.failuresBeforeTrial
         parts[place].failedAt = now
         parts[place].wasTooSlow = wasTooSlow
         let part = parts[place]
@@ -240,7 +251,10 @@ extension InFlightBatches {
         }
         guard !wasTrial else { return Outcome() }
         failures = min(failures + 1, 1_000_000)
-        guard failures >= trialAt else { return Outcome() }
+        if part.isFragment, part.suspicion == nil, hasUntriedFragment(beside: place) {
+            trial = Trial(of: part.batch.id)
+        }
+        guard failures >= trialAt ?? blame.failuresBeforeTrial ?? failuresBeforeTrial else { return Outcome() }
         trialAt = failures * 2
         // Where nothing else is to be tried, one half shows about the other.
         if !part.isSingleRow, other(than: part.batch.id, hasWaiting)?.isUntried != true {
@@ -248,6 +262,14 @@ extension InFlightBatches {
         }
         trial = Trial(of: part.batch.id)
         return Outcome()
+    }
+
+    /// A half that was not tried shows about the other one.
+    private func hasUntriedFragment(beside place: Int) -> Bool {
+        parts.indices.contains { other in
+            let part = parts[other]
+            return other != place && part.isFragment && part.suspicion == nil && !part.isRefused && part.failures == 0
+        }
     }
 
     /// Whether what failed is a part of a batch that was shown to fail while others are accepted.
@@ -296,7 +318,7 @@ extension InFlightBatches {
         if part.suspicion == nil {
             unsteadiness = part.failures > 0 ? min(unsteadiness + 2, 8) : max(unsteadiness - 1, 0)
         }
-        (failures, trialAt, trial) = (0, failuresBeforeTrial, nil)
+        (failures, trialAt, trial) = (0, nil, nil)
         bisect?.hasEvidence = true
         settleRefused(&outcome, at: now)
         suspect(&outcome, afterFailures: part.failures > 0, at: now)
@@ -307,7 +329,9 @@ extension InFlightBatches {
 
     private mutating func settleRefused(_ outcome: inout Outcome, at now: EventTime) {
         while outcome.doubt == nil, let place = parts.firstIndex(where: \.isRefused) {
-            if parts[place].isSingleRow {
+            if parts[place].isSingleRow, parts[place].refusalsAlone < Self.refusalsLeast {
+                parts[place].isRefused = false
+            } else if parts[place].isSingleRow {
                 setAside(place, &outcome, at: now)
             } else {
                 outcome.settled.append(split(place))
@@ -324,7 +348,9 @@ extension InFlightBatches {
     private mutating func suspect(_ outcome: inout Outcome, afterFailures: Bool, at now: EventTime) {
         for place in parts.indices.reversed() where !parts[place].isRefused {
             if parts[place].suspicion == nil {
-                guard parts[place].failures >= failuresBeforeTrial else { continue }
+                // A half has the failures of the whole behind it.
+                let least = parts[place].isFragment ? 1 : parts[place].failuresBeforeTrial ?? failuresBeforeTrial
+                guard parts[place].failures >= least else { continue }
                 if parts[place].isSingleRow {
                     guard suspects.count < Self.suspectsMax else { continue }
                     var suspicion = Suspicion()
@@ -449,7 +475,7 @@ extension InFlightBatches {
 
     /// What is in flight from now on has not failed yet.
     private mutating func startOver() {
-        (failures, trialAt, trial) = (0, failuresBeforeTrial, nil)
+        (failures, trialAt, trial) = (0, nil, nil)
         (fragments, holdsAcceptance) = (nil, false)
     }
 }

@@ -24,7 +24,7 @@ struct RouteChoice: Sendable {
         self.count = max(1, count)
         current = (0..<self.count).contains(route) ? route : 0
         rests = [EventTime](repeating: .min, count: self.count)
-        tryFirstAt = now + DeliverySchedule.probeInterval
+        tryFirstAt = now + PauseDelay.longest
     }
 
     /// No route works, so the servers are not the cause.
@@ -48,7 +48,7 @@ struct RouteChoice: Sendable {
         current = route
         misses = 0
         triesFirst = false
-        tryFirstAt = now + DeliverySchedule.probeInterval
+        tryFirstAt = now + PauseDelay.longest
     }
 
     mutating func reached() {
@@ -67,7 +67,7 @@ struct RouteChoice: Sendable {
         }
         guard count > 1, misses >= (triesFirst ? 1 : Self.missesMax) else { return false }
         current = triesFirst ? previous : (current + 1) % count
-        if current != 0, triesFirst || current == 1 { tryFirstAt = now + DeliverySchedule.probeDelay(jitter) }
+        if current != 0, triesFirst || current == 1 { tryFirstAt = now + PauseDelay.spread(PauseDelay.longest, jitter) }
         triesFirst = false
         misses = 0
         abandoned += 1

@@ -66,5 +66,5 @@ struct Suspicion: Sendable {
     }
 
     /// Enough to take several rows apart, which costs requests only.
-    func isReason(toDivideOver blame: Blame) -> Bool { othersAccepted && failures >= (blame == .oneRow ? 1 : 2) }
+    func isReason(toDivideOver blame: Blame) -> Bool { othersAccepted && failures >= blame.failuresBeforeDivision }
 }

@@ -72,7 +72,7 @@ import Testing
         bench.uplink.answer(status, status == 409 ? #"{"error":"asset_taken"}"# : "")
         try bench.commit()
         #expect(bench.uplink.requests.count == 1)
-        bench.delivery.step(at: bench.loop.now + .seconds(800))
+        bench.delivery.step(at: bench.loop.now + .milliseconds(500))
         try bench.commit()
         #expect(bench.uplink.requests.count == 1)
         #expect(bench.recorder.held == 1 && bench.delivery.waiting == 1)

@@ -27,12 +27,13 @@ import Testing
 
     private static func partly(
         refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false,
-        lacksSubscriber: Bool = false, isTaken: Bool = false, after: Duration? = nil
+        isMisconfigured: Bool = false, lacksSubscriber: Bool = false, isTaken: Bool = false, after: Duration? = nil
     ) -> Verdict {
         var items = ItemVerdicts()
         (items.refused, items.again) = (refused, again)
         (items.needsCredential, items.after) = (needsCredential, after)
         (items.lacksSubscriber, items.isTaken) = (lacksSubscriber, isTaken)
+        items.isMisconfigured = isMisconfigured
         return .partlyAccepted(items)
     }
 
@@ -48,6 +49,7 @@ import Testing
         Case([.notAuthorised, .notAuthorised], .authStop(status: 0x87)),
         Case([.success, .notAuthorised], partly(again: [2], needsCredential: true)),
         Case([.badTopic], .misconfigured(status: 0x90)),
+        Case([.success, .badTopic], partly(again: [2], isMisconfigured: true)),
         Case([.quotaExceeded], .retry(.reason(0x97), after: nil)),
         Case([.success, .quotaExceeded], partly(again: [2], after: .seconds(10))),
         Case([.unspecified], .retry(.reason(0x80), after: nil)),
@@ -101,6 +103,21 @@ import Testing
         let verdicts = [true, false].map { Verdict.retry(.lost(Self.broker, isAlone: $0), after: nil) }
         #expect(verdicts.map { $0.blame(in: outcome) } == [.oneRow, .noRow])
         #expect(Verdict.retry(.noSubscriber, after: nil).blame(in: outcome) == .noRow)
+    }
+
+    /// A refused connection says nothing about rows; a refused message may be about its topic.
+    @Test func anAnswerCountsAgainstRowsOnlyIfItIsToAMessage() {
+        func blame(_ reply: BrokerReply) -> Blame {
+            Verdict.authStop(status: 0x87).blame(in: UplinkOutcome(.published(reply)))
+        }
+        #expect(blame(BrokerReply([nil], ending: .notAuthorised, failure: Self.broker)) == .noRow)
+        let several = BrokerReply([nil, nil], ending: .notAuthorised, failure: Self.broker, unanswered: .several)
+        #expect(blame(several) == .noRow)
+        #expect(
+            blame(BrokerReply([nil], ending: .notAuthorised, failure: Self.broker, unanswered: .oneAlone)) == .oneRow)
+        #expect(blame(BrokerReply([.notAuthorised])) == .rowOrSender)
+        let withheld = UplinkOutcome(.failed(.credential("")), written: .nothing)
+        #expect(Verdict.authStop(status: 401).blame(in: withheld) == .noRow)
     }
 
     /// Which of several rows in one message is to blame is found when it is alone.

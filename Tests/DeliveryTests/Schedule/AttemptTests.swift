@@ -87,7 +87,7 @@ import Testing
         (.accepted, .active, 0), (.split(status: 400), .active, 1),
         (.tooLarge(status: 413, after: nil), .active, 1), (.retry(.status(503), after: nil), .active, 1),
         (.partlyAccepted(.init(refused: [1: "bad"])), .active, 0),
-        (.goneStop(status: 410), .stopped(reason: "gone"), 1),
+        (.goneStop(status: 410), .paused(reason: "gone"), 1),
         (.misconfigured(status: 405), .paused(reason: "configuration (status 405)"), 1),
     ]
 

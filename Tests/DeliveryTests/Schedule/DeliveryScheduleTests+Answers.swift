@@ -139,24 +139,80 @@ extension DeliveryScheduleTests {
             schedule.tries("a", verdict, jitter: 0.5, at: at(Double(time)))
         }
         #expect(schedule.state == .paused(reason: reason))
-        let probe = at(Double(times) + 900)
-        schedule.flushRequested(at: at(20))
-        #expect(schedule.next(at: at(20)) == .wait(until: probe))
-        #expect(schedule.nextAttemptAt == probe)
-        #expect(schedule.next(at: probe) == .send(batch: "a"))
-        schedule.tries("a", unavailable, at: probe)
-        #expect(schedule.state == .paused(reason: reason))
-        #expect(schedule.next(at: probe) == .wait(until: probe + .seconds(810)))
-        schedule.tries("a", .accepted, at: probe)
+        // The waits are those after failures, and grow to a quarter of an hour, or less for who knows how long a portal stands.
+        var now = at(Double(times))
+        var waits: [Double] = []
+        for _ in 0..<12 {
+            schedule.flushRequested(at: now)
+            guard case .wait(let probe?) = schedule.next(at: now) else { return _ = Issue.record("it waits") }
+            #expect(schedule.nextAttemptAt == probe)
+            waits.append(probe.seconds(since: now))
+            now = probe
+            schedule.tries("a", verdict, jitter: 0.5, at: now)
+            #expect(schedule.state == .paused(reason: reason))
+        }
+        #expect(times > 1 || waits[0] <= 2, "a fault that passes costs seconds")
+        #expect(zip(waits, waits.dropFirst()).allSatisfy { $0 <= $1 })
+        #expect(waits.last == (reason == "redirected" ? 100 : 900), "\(waits)")
+        // Whatever else goes wrong ends the pause, and the back-off goes on.
+        schedule.tries("a", unavailable, jitter: 1, at: now)
+        #expect(schedule.state == .active && schedule.next(at: now) == .wait(until: now + .seconds(300)))
+        schedule.tries("a", .accepted, at: now)
         #expect(schedule.state == .active)
+    }
+
+    /// What redirects is in the way on one link.
+    @Test func anotherLinkEndsTheWaitAfterARedirect() {
+        for times in [2, 6] {
+            var schedule = sending()
+            let redirected = Verdict.retry(.redirected(status: 302, host: nil), after: nil)
+            for _ in 0..<times { schedule.tries("a", redirected, jitter: 0.9, at: at(0)) }
+            schedule.linkChanged(at: at(5))
+            #expect(schedule.next(at: at(5)) == .send(batch: "a"))
+        }
+    }
+
+    /// The asset stands, and nothing else is sent that would show whether the server is well.
+    @Test(arguments: [1, 60]) func aShortFaultOfTheServerCostsSeconds(rows: Int) {
+        for lasts in [4.0, 12] {
+            var settings = Self.settings()
+            settings.batchWindow = .seconds(5)
+            var schedule = DeliverySchedule(
+                settings: settings, inFlight: [.init(id: "0+\(rows)", rows: rows)], at: at(0))
+            // By their first row.
+            var batches = [0: rows]
+            var now = at(0)
+            while !batches.isEmpty, now < at(3600) {
+                switch schedule.next(at: now) {
+                case .wait(let until?): now = until
+                case .form:
+                    let listed = batches.sorted { $0.key < $1.key }.map { ("\($0.key)+\($0.value)", $0.value) }
+                    schedule.forms(listed.map { .init(id: $0.0, rows: $0.1) }, at: now)
+                case .send(let id):
+                    let verdict: Verdict = now < at(lasts) ? .split(status: 400) : .accepted
+                    for settled in schedule.tries(id, verdict, jitter: 0.9, at: now) {
+                        let parts = settled.batch.split(separator: "+").compactMap { Int($0) }
+                        #expect(settled.how == .accepted || settled.how == .split, "\(settled)")
+                        batches[parts[0]] = nil
+                        guard settled.how == .split else { continue }
+                        let half = (parts[1] + 1) / 2
+                        (batches[parts[0]], batches[parts[0] + half]) = (half, parts[1] - half)
+                    }
+                    now = now + .milliseconds(50)
+                default: return _ = Issue.record("\(schedule.next(at: now))")
+                }
+            }
+            #expect(now < at(3 * lasts + 10), "\(lasts) s: \(now.seconds(since: at(0)))")
+        }
     }
 
     @Test func aPauseSaysWhenTheServerIsTriedAgain() {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), state: .paused(reason: "auth"), inFlight: [.init(id: "a", rows: 1)], at: at(0))
+            settings: Self.settings(), state: .paused(reason: "not found"), inFlight: [.init(id: "a", rows: 1)],
+            at: at(0))
         schedule.sends("a", at: at(0))
         #expect(schedule.nextAttemptAt == nil)
-        schedule.attemptFinished(.retry(.status(503), after: .seconds(3000)), jitter: 0.5, at: at(10))
+        schedule.attemptFinished(.goneStop(status: 404, after: .seconds(3000)), jitter: 0.5, at: at(10))
         #expect(schedule.nextAttemptAt == at(3010))
         // What was in flight is gone: what waits is formed then. With nothing to send there is no try.
         schedule.rowsRecorded(1, at: at(20))
@@ -188,7 +244,7 @@ extension DeliveryScheduleTests {
         var schedule = sending()
         schedule.attemptFinished(.collision, at: at(1))
         #expect(schedule.state == .paused(reason: "not bound"))
-        guard case .wait(let probe?) = schedule.next(at: at(2)) else { return _ = Issue.record("it waits") }
+        guard case .wait(let probe?) = schedule.next(at: at(1)) else { return _ = Issue.record("it waits") }
         #expect(schedule.next(at: probe) == .send(batch: "a"))
         schedule.tries("a", .accepted, at: probe)
         #expect(schedule.state == .active)
@@ -241,8 +297,11 @@ extension DeliveryScheduleTests {
     @Test(arguments: DeliveryScheduleTests.stopping)
     func stopsUntilSomebodyResumes(verdict: Verdict, state: EndpointState) {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), inFlight: [.init(id: "a", rows: 10)], acceptedBefore: true, at: at(0))
-        schedule.tries("a", verdict, at: at(1))
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 1)], acceptedBefore: true, at: at(0))
+        for _ in 0..<(verdict == .collision ? 1 : 7) {
+            #expect(schedule.state != state)
+            schedule.tries("a", verdict, at: at(1))
+        }
         #expect(schedule.state == state)
         schedule.rowsRecorded(1000, at: at(2))
         schedule.flushRequested(at: at(2))
@@ -298,8 +357,12 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: at(1)) == .form(limit: 1))
         schedule.forms([.init(id: "a", rows: 1), .init(id: "b", rows: 1)], at: at(1))
         #expect(schedule.next(at: at(1)) == .send(batch: "b"))
-        let both: [DeliverySchedule.Settled] = [.init(batch: "b", how: .accepted), .init(batch: "a", how: .refused)]
-        #expect(schedule.tries("b", .accepted, at: at(2)) == both)
+        #expect(schedule.tries("b", .accepted, at: at(2)) == [.init(batch: "b", how: .accepted)])
+        schedule.forms([.init(id: "a", rows: 1)], at: at(2))
+        // Once more, now that the server is known to be well.
+        #expect(schedule.next(at: at(2)) == .send(batch: "a"))
+        let refused = schedule.tries("a", .tooLarge(status: 413, after: nil), at: at(2))
+        #expect(refused == [.init(batch: "a", how: .refused)])
     }
 
     @Test func renewsTheCredentialOnceAMinute() {
@@ -312,12 +375,15 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: at(2)) == .send(batch: "a"))
         schedule.tries("a", .authStop(status: 401), jitter: 0.5, at: at(3))
         #expect(schedule.state == .paused(reason: "auth"))
-        #expect(schedule.next(at: at(3)) == .wait(until: at(903)))
-        schedule.tries("a", .authStop(status: 401), jitter: 0.5, at: at(903))
-        #expect(schedule.next(at: at(903)) == .refreshCredentials)
-        schedule.startsRefresh(at: at(903))
-        schedule.credentialsRefreshed(isNew: false, jitter: 0.5, at: at(904))
-        #expect(schedule.next(at: at(904)) == .wait(until: at(1804)))
+        // Not so often that the server locks this device out.
+        #expect(schedule.next(at: at(3)) == .wait(until: at(123)))
+        for (tried, wait) in [(123.0, 240.0), (400, 480), (1000, 900), (2000, 900)] {
+            schedule.tries("a", .authStop(status: 401), jitter: 0.5, at: at(tried))
+            #expect(schedule.next(at: at(tried)) == .refreshCredentials)
+            schedule.startsRefresh(at: at(tried))
+            schedule.credentialsRefreshed(isNew: false, jitter: 0.5, at: at(tried + 1))
+            #expect(schedule.next(at: at(tried + 1)) == .wait(until: at(tried + 1 + wait)))
+        }
     }
 
     @Test func aCredentialThatCannotBeHadNowIsLookedForAMinuteLater() throws {

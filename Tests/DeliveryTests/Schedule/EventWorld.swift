@@ -29,7 +29,7 @@ struct EventWorld {
 
     /// How the server is for a while.
     enum Mood: CaseIterable {
-        case well, any, unreachable, busy, refusing, narrow, failing
+        case well, any, unreachable, busy, refusing, narrow, failing, gone
     }
 
     let settings: EndpointSettings
@@ -157,6 +157,7 @@ struct EventWorld {
         case .narrow:
             return rows.count > 2 || rows.contains { $0 % 3 == 0 } ? .tooLarge(status: 413, after: nil) : .accepted
         case .failing: return rows.contains { $0 % 5 == 0 } ? .retry(.status(500), after: nil) : .accepted
+        case .gone: return .goneStop(status: 410)
         }
         switch Int.random(in: 0..<20, using: &generator) {
         case 0: return .split(status: 400)

@@ -14,6 +14,12 @@ import Testing
         .retry(.notConfirmed(status: 200), after: nil), .retry(.unclear(.cut), after: nil),
         .retry(.reason(0x80), after: nil), inTurns,
     ]
+    /// Answers that pause an endpoint which gets them for everything.
+    static let answers: [Verdict] = [
+        .authStop(status: 403), .authStop(status: 0x87), .misconfigured(status: 0x90), .misconfigured(status: 501),
+        .goneStop(status: 404), .goneStop(status: 410), .retry(.conflict, after: nil),
+        .retry(.redirected(status: 301, host: nil), after: nil),
+    ]
 
     /// Fails with this over each batch with one of these rows.
     private static func model(size: Int, poison: Set<Int>, _ verdict: Verdict) -> ModelDelivery {
@@ -25,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: failures)
+    @Test(arguments: failures + answers)
     func aRowThatFailsHoldsUpNoOther(verdict: Verdict) {
         for (size, poison) in [(1, [3]), (100, [70]), (100, [97, 98, 130])] as [(Int, Set<Int>)] {
             var model = Self.model(size: size, poison: poison, verdict)
@@ -41,14 +47,38 @@ import Testing
         }
     }
 
-    /// Answers that pause an endpoint: it is asked each quarter of an hour, and the sixth time with the next row.
-    @Test(arguments: [Verdict.misconfigured(status: 451), .goneStop(status: 404), .retry(.conflict, after: nil)])
-    func aRowThatPausesTheEndpointHoldsItUpNoLongerThanFiveProbes(verdict: Verdict) {
-        var model = Self.model(size: 10, poison: [25], verdict)
-        model.run(for: .seconds(7200), aRowEach: .seconds(60))
-        #expect(model.received.count > 100 && model.schedule.state == .active)
-        model.run(for: .seconds(7200), aRowEach: .seconds(60))
-        #expect(model.quarantine == [25])
+    /// A path that is wrong for everything, say: all rows are kept, and only a row alone is tried now and then.
+    @Test(arguments: answers)
+    func anAnswerToEverythingHoldsAllRows(verdict: Verdict) {
+        var model = ModelDelivery(size: 10, seed: 3) { _, _ in .verdict(verdict) }
+        model.run(for: .seconds(86_400), aRowEach: .seconds(60))
+        #expect(model.quarantine.isEmpty && model.received.isEmpty)
+        #expect(model.schedule.waiting + model.schedule.inFlight == model.recorded)
+        // The model resumes an endpoint that has stopped, at once.
+        if verdict != .goneStop(status: 410) { #expect(model.requests < 240, "\(model.requests)") }
+        let mended = model.now
+        model.answer = { _, _ in .verdict(.accepted) }
+        model.drain()
+        #expect(model.received.count == model.recorded && model.now < mended + .seconds(1800))
+    }
+
+    /// The broker names one message of several: the others of its request show that it does not fail over everything.
+    @Test func aMessageThatIsNotAllowedHoldsUpNothing() {
+        for isCredential in [false, true] {
+            let alone: Verdict = isCredential ? .authStop(status: 0x87) : .misconfigured(status: 0x90)
+            var model = ModelDelivery(size: 10, seed: 3) { rows, _ in
+                guard rows.contains(25) else { return .verdict(.accepted) }
+                guard rows.count > 1 else { return .verdict(alone) }
+                var items = ItemVerdicts(again: [25])
+                (items.needsCredential, items.isMisconfigured) = (isCredential, !isCredential)
+                return .verdict(.partlyAccepted(items))
+            }
+            model.run(for: .seconds(600), aRowEach: .seconds(2))
+            #expect(model.received.count > 260 && model.schedule.state == .active, "\(model.received.count)")
+            #expect(model.quarantine.isEmpty)
+            model.run(for: .seconds(7200), aRowEach: .seconds(2))
+            #expect(model.quarantine == [25])
+        }
     }
 
     /// Without rows behind it, one half shows about the other. Nothing is set aside, since nothing is accepted after each failure.
@@ -65,10 +95,9 @@ import Testing
         #expect(model.requests - before < 80, "\(model.requests - before)")
     }
 
-    /// Nor is a row to blame whose connection never came to be, or whose credential is refused.
+    /// Nor is a row to blame whose connection never came to be.
     static let innocent: [Verdict] = [
         .retry(.transport(.connect("")), after: nil), .retry(.transport(.resolve("")), after: nil),
-        .retry(.redirected(status: 302, host: nil), after: nil), .authStop(status: 403),
     ]
 
     @Test(arguments: innocent)
@@ -152,6 +181,23 @@ import Testing
         #expect(model.sent.suffix(7).allSatisfy { !$0.wasCompressed })
         // A day later it is tried again.
         #expect(model.schedule.compresses("", at: model.now + Compression.rest))
+    }
+
+    /// Large bodies are what a server reads too slowly, too: the line may be to blame, and so may a row.
+    @Test func aServerThatNeverAnswersToThemGetsPlainOnes() {
+        var model = ModelDelivery(size: 100, seed: 1) { _, _ in .verdict(.accepted) }
+        model.refusesCompressed = .retry(.transport(.timeout("")), after: nil)
+        model.record(900)
+        model.drain()
+        #expect(model.received == Array(1...900) && model.quarantine.isEmpty)
+        #expect(model.requests <= 9 + 6 && model.schedule.isCompressionOff(at: model.now), "\(model.requests)")
+        var compression = Compression(isWanted: true)
+        for _ in 0..<9 {
+            _ = compression.answered(
+                .retry(.transport(.timeout("")), after: nil), to: "a", .init(wasCompressed: true, wasWhole: false),
+                at: at(0))
+        }
+        #expect(compression.applies(to: "a", at: at(0)), "nothing shows that the server has read it")
     }
 
     @Test func oneFailureThatPassesTurnsNothingOff() {
