@@ -227,13 +227,37 @@ struct Schedule {
             let mood: Mood =
                 dice.chance(0.7)
                 ? .stumble(Int64(dice.pick([31, 97, 211])), stumble)
-                : .plainOnly(status: dice.pick([400, 415, 422, 500]))
+                : .plainOnly(.status(dice.pick([400, 415, 422, 500])))
             let lasts = dice.between(300, isLong ? 30_000 : 1000)
             faults.append(
                 Fault(
                     at: dice.between(0, max(1, length - lasts)), lasts: lasts,
                     kind: .mood(endpoint: dice.below(endpoints), mood, intensity: 1, otherwise: .good),
                     seed: dice.next()))
+        }
+        faults.sort { $0.at < $1.at }
+    }
+
+    /// What a server may answer to one row as if it refused everything.
+    static let refusals = [301, 403, 404, 409, 410, 501]
+
+    /// Rows that are answered so, servers that refuse everything for seconds, and some that never answer to compressed bodies.
+    mutating func addRefusals(_ dice: Dice, endpoints: Int) {
+        func add(_ mood: Mood, lasts: Double) {
+            faults.append(
+                Fault(
+                    at: dice.between(0, max(1, length - lasts)), lasts: lasts,
+                    kind: .mood(endpoint: dice.below(endpoints), mood, intensity: 1, otherwise: .good),
+                    seed: dice.next()))
+        }
+        for _ in 0..<dice.from(2...5) {
+            let mood: Mood =
+                dice.chance(0.8)
+                ? .stumble(Int64(dice.pick([31, 97, 211])), .status(dice.pick(Self.refusals))) : .plainOnly(.timeout)
+            add(mood, lasts: dice.between(300, isLong ? 30_000 : 1000))
+        }
+        for _ in 0..<dice.from(3...8) {
+            add(.status(dice.pick([400, 400, 422] + Self.refusals), asks: nil), lasts: dice.between(2, 20))
         }
         faults.sort { $0.at < $1.at }
     }

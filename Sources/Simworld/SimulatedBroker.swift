@@ -20,9 +20,10 @@ extension SimulatedNetwork {
         /// - Parameters:
         ///   - stored: messages that arrived although no answer to them does.
         ///   - isConnected: the connection was there when it failed.
+        ///   - isAccepted: the broker had accepted the connection, so that messages were published.
         func answer(
             _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
-            stored: Set<Int> = [], isConnected: Bool = true, after delay: Double
+            stored: Set<Int> = [], isConnected: Bool = true, isAccepted: Bool = true, after delay: Double
         ) {
             let reasons = published(reasons, request.subscriber)
             let good = Set(reasons.indices.filter { isSettled(reasons[$0], endpoint) })
@@ -34,7 +35,7 @@ extension SimulatedNetwork {
                     .published(
                         BrokerReply(
                             reasons, ending: ending, failure: failure,
-                            unanswered: failure == nil ? .nothing : unanswered))
+                            unanswered: failure == nil || !isAccepted ? .nothing : unanswered))
                 }
             finish(
                 result, attempt, transfer, after: delay, timeout: timeout, accepts: !good.isEmpty,
@@ -71,9 +72,15 @@ extension SimulatedNetwork {
             let reason: MQTTReason = code == "busy" ? .quotaExceeded : code == "who" ? .notAuthorised : .badPayload
             answer((0..<count).map { _ in dice.chance(share) ? reason : .success }, after: soon)
         case .contradictory: answer(all(.noMatchingSubscribers), after: soon)
-        case .stumble(let divisor, _):
+        case .stumble(let divisor, let stumble):
             let poisoned = Set(oracle.isPoisoned(attempt, divisor))
-            answer(attempt.rows.map { poisoned.contains($0) ? .unspecified : .success }, after: soon)
+            let reason: MQTTReason =
+                switch stumble {
+                case .status(403): .notAuthorised
+                case .status(404), .status(410), .status(501): .badTopic
+                default: .unspecified
+                }
+            answer(attempt.rows.map { poisoned.contains($0) ? reason : .success }, after: soon)
         case .plainOnly: answer(all(.success), after: soon)
         case .poison(let divisor, _):
             let poisoned = Set(oracle.isPoisoned(attempt, divisor))
@@ -81,7 +88,7 @@ extension SimulatedNetwork {
         case .status(let status, _):
             let reason = reason(for: status)
             if reason.meaning == .auth, dice.chance(0.5) {
-                return answer(none, ending: reason, failure: .connect("refused"), after: soon)
+                return answer(none, ending: reason, failure: .connect("refused"), isAccepted: false, after: soon)
             }
             answer(all(reason), after: soon)
         }

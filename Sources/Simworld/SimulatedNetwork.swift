@@ -27,8 +27,8 @@ enum Mood: Hashable {
     case poison(Int64, status: Int)
     /// The same, but the server fails over them: as one that breaks down over what it cannot read.
     case stumble(Int64, Stumble)
-    /// Compressed bodies are refused.
-    case plainOnly(status: Int)
+    /// Compressed bodies are what the server fails over.
+    case plainOnly(Stumble)
     /// Of a body that is longer than this not all gets through in time.
     case narrow(bytes: Int)
     /// The resolver does not answer.
@@ -391,18 +391,20 @@ final class SimulatedNetwork: Uplink {
         case .stumble(let divisor, let stumble):
             guard !oracle.isPoisoned(attempt, divisor).isEmpty else { return store(after: soon) }
             let all: [Stumble] = [.status(500), .status(502), .status(504), .reset, .timeout, .closed, .cut]
+            fail(stumble == .any ? dice.pick(all) : stumble)
+        case .plainOnly(let stumble): if request.gzip { fail(stumble) } else { store(after: soon) }
+        }
+        func fail(_ stumble: Stumble) {
             func fail(_ failure: TransportFailure, after delay: Double) {
                 finish(.failed(failure), attempt, transfer, after: delay, accepts: false, completion)
             }
-            switch stumble == .any ? dice.pick(all) : stumble {
+            switch stumble {
             case .status(let status): reply(status, "<html>bad gateway</html>", after: soon)
             case .reset: fail(.broken("reset"), after: soon)
             case .timeout: fail(.timeout("timeout"), after: timeout)
             case .closed: fail(.closedWithoutReply("closed"), after: soon)
             case .cut, .any: fail(.broken("the answer ended within its head"), after: soon)
             }
-        case .plainOnly(let status):
-            if request.gzip { reply(status, "", after: soon) } else { store(after: soon) }
         }
     }
 

@@ -1,6 +1,7 @@
 import Agent
 import CSimDisk
 import Configuration
+import Delivery
 import EventLoop
 import Logging
 import Outbox
@@ -83,6 +84,8 @@ public final class World {
     private static let recoveryLimit = Duration.seconds(3 * 3600)
     /// The disk may go on refusing for this time: meanwhile uploads go on.
     private static let refusal = Duration.seconds(1800)
+    /// After servers have refused everything for some seconds, and two or three waits that grow by the longest window.
+    private static let lastFaultLimit = Duration.seconds(700)
     /// Rows may come for this time after the faults stop.
     private static let rest = Duration.seconds(1500)
 
@@ -105,6 +108,7 @@ public final class World {
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         if seed % 16 == 4 { schedule.addFailingDisk(Dice(seed: ~seed)) }
         if seed % 16 == 7 { schedule.addStumbles(Dice(seed: ~seed), endpoints: endpoints) }
+        if Self.hasRefusals(seed) { schedule.addRefusals(Dice(seed: ~seed), endpoints: endpoints) }
         if Self.hasLinks(seed) { schedule.addLinks(Dice(seed: seed &* 17), endpoints: endpoints) }
         if Self.hasFileFaults(seed) { schedule.addFileFaults(Dice(seed: seed &* 13)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
@@ -155,11 +159,16 @@ public final class World {
     }
 
     /// One of the servers goes on failing over some rows after the faults have stopped.
-    private var isStumbling: Bool { seed % 32 == 7 }
+    private var lastStumble: Stumble? {
+        if Self.hasRefusals(seed) { return .status(Schedule.refusals[Int(seed / 7 % 6)]) }
+        return seed % 32 == 7 ? .any : nil
+    }
+    private var isStumbling: Bool { lastStumble != nil }
+    private var hadLastFault = false
     /// See `Mood.stumble`.
     private static let stumble: Int64 = 97
     private static func mayHaveBroker(_ seed: UInt64) -> Bool {
-        seed % 16 == 9 || seed % 16 == 11 || isRemote(seed) && seed % 3 == 0
+        seed % 16 == 9 || seed % 16 == 11 || (isRemote(seed) || hasRefusals(seed)) && seed % 3 == 0
     }
     private static func hasChannel(_ seed: UInt64) -> Bool { [3, 11, 12].contains(seed % 16) }
 
@@ -174,6 +183,9 @@ public final class World {
 
     /// In the world of this seed other programs remove, replace and overwrite the files of the queue.
     public static func hasFileFaults(_ seed: UInt64) -> Bool { (500_000_000..<1_000_000_000).contains(seed) }
+
+    /// In the world of this seed servers answer to single rows, or to everything for seconds, as if they refused for good.
+    public static func hasRefusals(_ seed: UInt64) -> Bool { (250_000_000..<300_000_000).contains(seed) }
 
     /// In the world of this seed the links of a vehicle come and go, and some are slow.
     public static func hasLinks(_ seed: UInt64) -> Bool { (300_000_000..<400_000_000).contains(seed) }
@@ -520,8 +532,8 @@ public final class World {
         // A small queue has to be emptied while rows come, too.
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
-        if isStumbling, let name = network.servers.keys.sorted().first {
-            network.behaves(name, .stumble(Self.stumble, .any))
+        if let lastStumble, let name = network.servers.keys.sorted().first {
+            network.behaves(name, .stumble(Self.stumble, lastStumble))
         }
         changeLink(to: "eth0")
         // A fault that ended after this would let the receiver go on, and rows would come for ever.
@@ -545,7 +557,7 @@ public final class World {
                 reliefDue = host.time + .seconds(1800)
                 // As it runs: another configuration may wait for a restart.
                 // What fails alone while the rest is accepted is found without anybody's help.
-                let names = agent.backlog.filter { isFirst || !isStumbling || $0.state != .active }.map(\.endpoint)
+                let names = agent.backlog.filter { isFirst || needsRelief($0.state) }.map(\.endpoint)
                 for name in names {
                     ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#) {
                         [unowned self] reply in
@@ -565,7 +577,7 @@ public final class World {
                 oracle.waits(state == .active ? rows - suspects[name, default: 0] : 0, for: name)
             }
             if late.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses {
-                return concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+                return drained(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
             }
             if host.time < until { return awaitDrained(until) }
             // Where nothing else is left to be accepted, nothing tells a row that the server cannot take from a server that fails.
@@ -573,7 +585,7 @@ public final class World {
                 !isStumbling || rows > network.oracle.poisonedRows(for: endpoint, Self.stumble)
             }
             if !isLate, agent.rowsHeld == 0, !agent.diskRefuses {
-                return concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+                return drained(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
             }
             books.fail(
                 .liveness,
@@ -583,6 +595,38 @@ public final class World {
                     }
                     .joined(separator: ", "))
             concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+        }
+    }
+
+    private func needsRelief(_ state: EndpointState) -> Bool {
+        switch state {
+        case .active: !isStumbling
+        case .paused, .stopped: !Self.hasRefusals(seed)
+        case .taken, .rebind: true
+        }
+    }
+
+    /// What waits has gone out.
+    private func drained(_ waiting: [String: Int]) {
+        guard Self.hasRefusals(seed), !hadLastFault else { return concludeRun(waiting) }
+        hadLastFault = true
+        let status = seed % 2 == 0 ? 400 : 404
+        for name in network.servers.keys { network.behaves(name, .status(status, asks: nil)) }
+        ask(#"{"do":"flush","panic":true}"#)
+        host.after(.seconds(Int64(2 + seed % 5)), ofProcess: false) { [unowned self] in
+            for name in network.servers.keys { network.behaves(name, .good) }
+            let recorded = books.rows.count
+            host.after(Self.lastFaultLimit, ofProcess: false) { [unowned self] in
+                guard let agent else { return concludeRun([:]) }
+                let suspects = agent.suspects
+                // What has come meanwhile may wait for its window.
+                let new = books.rows.count - recorded
+                for (name, rows, state) in agent.backlog where rows > suspects[name, default: 0] + new {
+                    let since = "\(Self.lastFaultLimit) after its server had answered \(status) for some seconds"
+                    books.fail(.liveness, "\(rows) rows wait for \(name) (\(state.word)) \(since)")
+                }
+                concludeRun(Dictionary(uniqueKeysWithValues: agent.backlog.map { ($0.endpoint, $0.waiting) }))
+            }
         }
     }
 
