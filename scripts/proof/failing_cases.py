@@ -58,7 +58,75 @@ def row_times_out(it):
     it.require(any("timeout" in line and "batch_size" in line for line in it.log_lines()), "the log names no setting")
 
 
-def plain_only(it, status):
+@case("20d-row-refused", seconds=150)
+def row_refused(it):
+    """One row gets 404, 409, 501, 301, 403 or 410, each at its own endpoint: all others arrive, and that row is kept and tried last."""
+    def script(status):
+        headers = [("Location", "http://127.0.0.1:9/")] if status == 301 else []
+        return lambda request: Answer(status, headers) if poisoned(request, {40}) else Answer()
+    statuses = (404, 409, 501, 301, 403, 410)
+    servers = [it.server(f"s{status}", script(status)) for status in statuses]
+    it.feed(rate=2)
+    it.start([(server.name, server.url, 'batch_window = "2s"') for server in servers])
+    for server in servers:
+        it.until(f"{server.name}: a row is tried alone", 400, lambda: (it.status(server.name).get("suspects") or 0) == 1)
+        it.note(**{f"{server.name}_after_s": round(time.monotonic() - it.began)})
+    for server in servers:
+        it.until(f"{server.name}: nothing else waits", 60, lambda: it.status(server.name)["waiting"] <= 12)
+        status = it.status(server.name)
+        it.require(status["state"] == "active", f"{server.name} is {status['state']}")
+        it.require(status["quarantine_depth"] == 0, f"{server.name}: in quarantine without proof")
+        it.require("alone" in (status.get("problem") or ""), f"{server.name}: the problem: {status.get('problem')}")
+        server.script = lambda request: Answer()
+        it.order({"do": "endpoint", "action": "resume", "endpoint": server.name})
+    it.finish()
+    it.judge(explained=1000, but=("inversions", "inversions of time"))
+
+
+@case("20e-everything-refused", seconds=60)
+def everything_refused(it):
+    """404 and 403 to everything, after some were accepted: all rows are kept, at few requests; then all arrive within two minutes."""
+    servers = [it.server("missing"), it.server("forbidden")]
+    it.feed(rate=2)
+    it.start([(server.name, server.url, 'batch_window = "2s"') for server in servers])
+    it.until("rows are taken", 20, lambda: all(it.counts(server.name)["records"] > 0 for server in servers))
+    before = [len(server.requests) for server in servers]
+    servers[0].script, servers[1].script = (lambda request: Answer(404)), (lambda request: Answer(403))
+    it.wait(40)
+    for server, count in zip(servers, before):
+        status = it.status(server.name)
+        it.note(**{f"{server.name}_requests_in_40_s": len(server.requests) - count})
+        it.require(len(server.requests) - count <= 12, f"{server.name}: {len(server.requests) - count} requests")
+        it.require(status["quarantine_depth"] == 0 and status["waiting"] >= 60, f"{server.name}: {status['waiting']} wait")
+        server.script = lambda request: Answer()
+    it.until("all has arrived", 120, lambda: all(it.status(server.name)["waiting"] <= 8 for server in servers))
+    it.finish()
+    it.judge(but=("inversions", "inversions of time"))
+
+
+@case("20f-burst-400", seconds=60, is_short=True)
+def burst_400(it):
+    """400, or 404, to everything for 4 and for 12 s: rows arrive again within as much and some seconds; none is in quarantine."""
+    servers = [it.server(name) for name in ("four", "twelve", "missing")]
+    it.feed(rate=2)
+    it.start([(server.name, server.url, 'batch_window = "2s"') for server in servers])
+    it.until("rows are taken", 20, lambda: all(it.counts(server.name)["records"] > 0 for server in servers))
+    began = time.monotonic()
+    for server, seconds, status in zip(servers, (4, 12, 12), (400, 400, 404)):
+        server.script = lambda request, seconds=seconds, status=status: Answer(
+            status if time.monotonic() < began + seconds else 200)
+    for server, seconds in zip(servers, (4, 12, 12)):
+        it.until(f"{server.name}: rows arrive again", 90, lambda: time.monotonic() > began + seconds and any(
+            request.at > began + seconds for request in server.requests) and it.status(server.name)["waiting"] <= 8)
+        after = min(request.at for request in server.requests if request.at > began + seconds) - began
+        it.note(**{f"{server.name}_again_after_s": round(after, 1)})
+        it.require(after <= 3 * seconds + 15, f"{server.name}: asked again after {after:.0f} s")
+        it.require(it.status(server.name)["quarantine_depth"] == 0, f"{server.name}: rows are in quarantine")
+    it.finish()
+    it.judge(but=("inversions", "inversions of time"))
+
+
+def plain_only(it, status, most=16):
     server = it.server()
     compressed = []
 
@@ -67,12 +135,13 @@ def plain_only(it, status):
         compressed.append(server.is_compressed)
         return whole(connection, head, body, life)
     server.answered = answered
-    server.script = lambda request: Answer(status) if server.is_compressed else Answer()
+    refusal = Answer(status) if status else Answer(delay=8, takes=lambda rows: [])
+    server.script = lambda request: refusal if server.is_compressed else Answer()
     it.feed(rate=400, count=900)
-    it.start([("main", server.url, 'batch_size = 100\nbatch_window = "5s"')])
-    it.until("all is stored", 120, lambda: it.counts()["records"] >= 895)
+    it.start([("main", server.url, 'batch_size = 100\nbatch_window = "5s"\ntimeout = "3s"')])
+    it.until("all is stored", 180, lambda: it.counts()["records"] >= 895)
     it.note(requests=len(server.requests), compressed=sum(compressed))
-    it.require(len(server.requests) <= 16, f"{len(server.requests)} requests for nine batches")
+    it.require(len(server.requests) <= most, f"{len(server.requests)} requests for nine batches")
     it.require(sum(compressed) <= 6, f"{sum(compressed)} compressed bodies")
     it.require(any("compressed bodies" in line for line in it.log_lines()), "the log does not say that compression is off")
     it.finish()
@@ -89,6 +158,12 @@ def gzip_400(it):
 def gzip_500(it):
     """500 to compressed bodies: the rows arrive, and compression ends with the second batch."""
     plain_only(it, 500)
+
+
+@case("21c-gzip-hang", seconds=100)
+def gzip_hang(it):
+    """No answer at all to compressed bodies: the rows arrive, and compression ends with the second batch."""
+    plain_only(it, None)
 
 
 @case("22-slow-server", seconds=120)

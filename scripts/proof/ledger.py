@@ -30,6 +30,7 @@ class Refusal:
         self.ids, self.lives = {batch_id}, set()
         self.again = 0  # requests for a part that was answered before
         self.plain = 0  # those of them that came without compression: one such attempt looks for a server that cannot inflate
+        self.alone = 0  # those of them with one row, which is refused for good the second time
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
@@ -177,6 +178,7 @@ class Ledger:
                 if batch_id in refusal.ids:
                     refusal.again += 1
                     refusal.plain += is_plain
+                    refusal.alone += len(rows) == 1
                 refusal.ids.add(batch_id)
                 refusal.lives.add(life)
                 arrivals.last_refused = refusal
@@ -374,7 +376,8 @@ class Ledger:
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
             over = max(0, extra - extra_limit) \
-                + max(0, refusal.again - min(refusal.plain, 1) - 3 * restarts - forgot * (1 + once)) \
+                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, refusal.poison) - 3 * restarts
+                      - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over
             if over:
