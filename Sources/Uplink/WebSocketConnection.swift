@@ -13,6 +13,8 @@ package final class WebSocketConnection {
         case binary([UInt8])
         /// A message was too long to be read.
         case oversized
+        /// The server has answered, and does not open a WebSocket.
+        case refused(TransportFailure)
         /// - Parameter byServer: it had been open, and the other side ended it.
         case ended(TransportFailure, byServer: Bool)
     }
@@ -144,22 +146,33 @@ package final class WebSocketConnection {
             case .text(let text): report(.text(text), now)
             case .binary(let bytes): report(.binary(bytes), now)
             case .oversized: report(.oversized, now)
-            case .ended(let ending): end(ending.failure)
+            case .ended(let ending): end(ending.failure, isAnswer: ending.isAnswer)
             }
         }
     }
 
-    private func end(_ failure: TransportFailure) {
+    /// - Parameter isAnswer: the server has said something that is not WebSocket.
+    private func end(_ failure: TransportFailure, isAnswer: Bool = false) {
         let wasOpen = isOpen
         close()
-        report(.ended(failure, byServer: wasOpen), now)
+        report(isAnswer && !wasOpen ? .refused(failure) : .ended(failure, byServer: wasOpen), now)
     }
 }
 
 extension WebSocketClient.Ending {
+    fileprivate var isAnswer: Bool {
+        switch self {
+        case .refused, .violation: true
+        case .closed, .noAnswer, .lost: false
+        }
+    }
+
     fileprivate var failure: TransportFailure {
         switch self {
-        case .refused(let refusal): .connect("the server refuses the WebSocket: status \(refusal.status)")
+        case .refused(let refusal):
+            .connect(
+                "the server refuses the WebSocket: status \(refusal.status)"
+                    + (ServerWords.first(of: refusal.body, status: refusal.status).map { " (\($0))" } ?? ""))
         case .closed(_, _, let reason):
             .closedWithoutReply("the server closed the WebSocket\(reason.isEmpty ? "" : ": \(reason.prefix(100))")")
         case .violation(let violation): .broken("the server broke the protocol of WebSocket: \(violation.words)")

@@ -113,7 +113,7 @@ import Testing
         let rows: [(answer: String, refusal: WebSocketRefusal)] = [
             (
                 "HTTP/1.1 503 Later\r\nRetry-After: 120\r\nContent-Length: 4\r\n\r\nbusy",
-                .init(status: 503, retryAfter: "120")
+                .init(status: 503, retryAfter: "120", body: Array("busy".utf8))
             ), ("HTTP/1.1 401\r\n\r\n", .init(status: 401, retryAfter: nil)),
         ]
         for (answer, refusal) in rows { #expect(try Self.answer(answer) == [.ended(.refused(refusal))]) }

@@ -91,9 +91,12 @@ final class ChannelDelivery {
     var state: ConnectionState { client.state }
 
     /// What is wrong, for people.
-    var problems: [String] {
-        let failure = state == .failed ? [error?.message ?? "the channel has failed"] : []
-        return failure + client.problems.map(\.words)
+    var problems: [String] { client.problems.map(\.words) }
+
+    /// Why there is no connection; nil = there is one, or none is missed.
+    var reason: String? {
+        if let error { return error.message }
+        return client.problems.lazy.compactMap { if case .unreachable(let words, _) = $0 { words } else { nil } }.first
     }
 
     /// Frames of the service that could not be read, or were too large.
@@ -254,12 +257,17 @@ extension ChannelDelivery {
         case .oversized:
             client.skippedFrame(at: now)
             perform([])
-        case .ended(.moved, _):
-            perform(client.transportLost(byServer: false, jitter: loop.host.jitter, at: now))
-            perform(client.networkReturned(at: now))
-        case .ended(_, let byServer):
-            perform(client.transportLost(byServer: byServer, jitter: loop.host.jitter, at: now))
+        case .refused(let failure): lost(failure, isRefused: true, at: now)
+        case .ended(let failure, let byServer):
+            lost(failure, byServer: byServer, at: now)
+            if case .moved = failure { perform(client.networkReturned(at: now)) }
         }
+    }
+
+    private func lost(_ failure: TransportFailure, byServer: Bool = false, isRefused: Bool = false, at now: EventTime) {
+        perform(
+            client.transportLost(
+                byServer: byServer, because: failure.message, isRefused: isRefused, jitter: loop.host.jitter, at: now))
     }
 
     private func due(at now: EventTime) {
@@ -408,6 +416,7 @@ extension ChannelClient.Problem {
     fileprivate var subject: String {
         switch self {
         case .credentialRefused, .credentialMissing: "its credential"
+        case .unreachable, .failed: "its connection"
         case .unanswered(let trackable): "answers about \(trackable)"
         case .tooManyMembers(let trackable, _): "the number of viewers of \(trackable)"
         case .frameSkipped: "the size of its frames"
@@ -422,6 +431,11 @@ extension ChannelClient.Problem {
         case .credentialMissing(let error, let times):
             "there is no credential (\(error.message), \(times) times in a row), and it is fetched again in growing pauses of up "
                 + "to 15 minutes: look at auth of the channel"
+        case .unreachable(let why, let times):
+            "there is no connection (\(why)\(times > 1 ? ", \(times) times in a row" : "")), and it is tried again: look at url "
+                + "and auth of the channel, and at what is between"
+        case .failed(let error):
+            "the service refuses the connection (\(error.message)), and it is not tried again: mend that, then `waypost reload`"
         case .unanswered(let trackable):
             "the service has not acknowledged what was sent of \(trackable) for a minute: viewers may see nothing new; "
                 + "another connection sends it again"

@@ -275,7 +275,7 @@ public struct AgentLog {
     ) {
         let level: Logger.Level =
             switch state {
-            case "failed": .warning
+            // What has failed is told as a problem.
             case "connected", "suspended": .info
             default: .debug
             }

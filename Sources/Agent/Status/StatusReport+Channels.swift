@@ -21,7 +21,7 @@ extension StatusReport {
         var status = ChannelStatus()
         status.name = channel.config.endpoint.settings.name
         status.state = channel.isByRequests ? "by-requests" : channel.state.rawValue
-        status.problem = channel.error.map { shortened($0.message) }
+        status.problem = channel.reason.map(shortened)
         status.published = channel.published
         let trackables = channel.trackables
         status.unreadFrames = channel.unreadFrames

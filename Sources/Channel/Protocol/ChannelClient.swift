@@ -69,6 +69,11 @@ package struct ChannelClient: Sendable {
                     ? .credentialMissing(refused.error, times: refused.count)
                     : .credentialRefused(refused.error, times: refused.count))
         }
+        if let failure = connection.failure { problems.append(.failed(failure)) }
+        // Messages that arrive by requests need no connection, and a credential is the nearer cause.
+        if let missed = connection.lastingMiss, problems.isEmpty, !route.isOpen {
+            problems.append(.unreachable(missed.words, times: missed.count))
+        }
         guard state == .connected else { return problems }
         if let trackable = line.overdue { problems.append(.unanswered(trackable: trackable)) }
         for channel in channels where channel.isCrowded {
@@ -232,8 +237,15 @@ extension ChannelClient {
 
 // What happens to the transport.
 extension ChannelClient {
-    /// - Parameter byServer: it had been open, and the other side closed it.
-    package mutating func transportLost(byServer: Bool, jitter: Double, at now: EventTime) -> [Effect] {
+    /// - Parameters:
+    ///   - byServer: it had been open, and the other side closed it.
+    ///   - words: why, for people.
+    ///   - isRefused: the server has answered, and opens no WebSocket.
+    package mutating func transportLost(
+        byServer: Bool, because words: String = "the connection ended", isRefused: Bool = false, jitter: Double,
+        at now: EventTime
+    ) -> [Effect] {
+        connection.missed(words, isRefused: isRefused)
         apply(connection.transportLost(byServer: byServer, jitter: jitter, &line, at: now), at: now)
         return finish(at: now)
     }

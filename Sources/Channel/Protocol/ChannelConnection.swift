@@ -43,6 +43,8 @@ struct ChannelConnection: Sendable {
     private var refusal: ChannelError?
     /// Credentials in a row that were refused or could not be had.
     private var refusals = 0
+    /// Attempts in a row that brought no connection, and why the last of them did not.
+    private var misses = (count: 0, words: "", isRefused: false)
     private var phase = Phase.idle
     private var session = Session()
     private var outage = Outage()
@@ -88,6 +90,13 @@ struct ChannelConnection: Sendable {
     var lastingRefusal: (error: ChannelError, isMissing: Bool, count: Int)? {
         guard let error = refusal ?? error, refusals > 1, state != .connected else { return nil }
         return (error, refusal == nil, refusals)
+    }
+
+    /// Attempts that fail one after the other, or one that the server has answered with something else: the last reason. A single
+    /// failure of a network is nothing to act on.
+    var lastingMiss: (words: String, count: Int)? {
+        guard misses.count > (misses.isRefused ? 0 : 1) else { return nil }
+        return (misses.words, misses.count)
     }
 
     var hasTransport: Bool {
@@ -326,6 +335,7 @@ extension ChannelConnection {
     private mutating func rest() {
         outage.ended()
         session.forgetKey()
+        misses.count = 0
         (refusal, refusals) = (nil, 0)
         forgetRenewals()
     }
@@ -339,6 +349,12 @@ extension ChannelConnection {
 
 // What happens to the transport.
 extension ChannelConnection {
+    /// The transport ends. Where that was no attempt to connect, it says nothing about attempts.
+    mutating func missed(_ words: String, isRefused: Bool = false) {
+        guard case .connecting = phase else { return }
+        misses = (min(misses.count + 1, 1_000_000), words, isRefused)
+    }
+
     mutating func transportLost(
         byServer: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
@@ -386,6 +402,7 @@ extension ChannelConnection {
 
     private mutating func drop(jitter: Double, _ line: inout ChannelLine, at now: EventTime) -> [Change] {
         error = .unanswered
+        missed("the service did not answer")
         line.report(.closeTransport)
         return ended(byServer: false, jitter: jitter, &line, at: now)
     }
@@ -394,6 +411,7 @@ extension ChannelConnection {
     mutating func received(
         _ frame: ServerFrame, jitter: Double, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change]? {
+        if case .connecting = phase { misses.count = 0 }
         switch (phase, frame.action) {
         case (.closing, .closed), (.closing, .disconnected), (.closing, .error):
             line.report(.closeTransport)

@@ -50,6 +50,14 @@ extension ChannelClient {
         case credentialRefused(ChannelError, times: Int)
         /// - Parameter times: as of `credentialRefused`.
         case credentialMissing(ChannelError, times: Int)
+        /// There is no connection: attempts fail, or the service has answered the last one with something else than a WebSocket.
+        ///
+        /// - Parameters:
+        ///   - words: why, for people.
+        ///   - times: in a row.
+        case unreachable(String, times: Int)
+        /// The service has refused the connection in a way that another attempt does not change.
+        case failed(ChannelError)
         /// The service has not answered a frame about a trackable for a minute.
         case unanswered(trackable: String)
         /// - Parameter ignored: reports of members beyond those that are counted.

@@ -253,7 +253,9 @@ extension WebSocketClient {
             return [.opened(subprotocol: subprotocol)] + takeItems()
         } catch {
             switch error {
-            case .refused(let refusal): return end(.refused(refusal))
+            case .refused(var refusal):
+                refusal.body = Array(head.take(min(head.count, WebSocketRefusal.bodyBytesMax)))
+                return end(.refused(refusal))
             case .violation(let violation): return end(.violation(violation))
             }
         }
@@ -325,6 +327,10 @@ package struct WebSocketRefusal: Hashable, Sendable {
     package let status: Int
     /// The field `Retry-After` as it was sent; nil when there was none.
     package let retryAfter: String?
+    /// The beginning of its body, as far as that came with the head.
+    package var body: [UInt8] = []
+
+    static let bodyBytesMax = 512
 }
 
 /// The settings make no request.

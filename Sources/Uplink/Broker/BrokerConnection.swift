@@ -208,7 +208,7 @@ extension BrokerConnection {
         case .text: breakOff(webSocket, .broken("the broker sent text over WebSocket"))
         case .oversized: break
         case .binary(let bytes): received(bytes)
-        case .ended(let failure, _): link.lost(failure, at: now)
+        case .refused(let failure), .ended(let failure, _): link.lost(failure, at: now)
         }
     }
 

@@ -128,6 +128,33 @@ import Uplink
         #expect(bench.channel.state == .connected && StatusReport.problems(of: bench.channel) == [])
     }
 
+    /// A proxy with a page of its own, say; a single failure of the network is nothing to act on.
+    @Test func whatKeepsItFromConnectingIsAProblem() throws {
+        let bench = try ChannelBench(host: LeapingHost())
+        bench.follow(interval: 1000)
+        bench.carrier.report(.ended(.connect("refused"), byServer: false), bench.loop.now)
+        #expect(bench.channel.problems.isEmpty)
+        let page = TransportFailure.connect("the server refuses the WebSocket: status 401 (Sign in)")
+        for attempt in 1...2 {
+            try bench.loop.run(within: .seconds(60), every: .seconds(1)) { bench.carrier.openings > attempt }
+            bench.carrier.report(.refused(page), bench.loop.now)
+            let words = "there is no connection (\(page.message), \(attempt + 1) times in a row), and it is tried again"
+            #expect(StatusReport.problems(of: bench.channel).map { $0.hasPrefix("live: \(words)") } == [true])
+        }
+        #expect(bench.lines.text.contains { $0.hasPrefix("channel live: there is no connection (") })
+        #expect(bench.channel.reason == page.message)
+    }
+
+    @Test func aRefusalForGoodIsAProblemInTheSameWords() {
+        bench.follow(interval: 1000)
+        bench.carrier.say(#"{"action":9,"error":{"code":40400,"statusCode":404,"message":"no such app"}}"#)
+        #expect(bench.channel.state == .failed)
+        let words =
+            "the service refuses the connection (no such app), and it is not tried again: mend that, then `waypost reload`"
+        #expect(StatusReport.problems(of: bench.channel) == ["live: \(words)"])
+        #expect(bench.lines.text.contains { $0.hasPrefix("channel live: \(words)") })
+    }
+
     @Test func theFixesOfTheReceiverAreShownBesideWhereThatIsWanted() throws {
         let bench = try ChannelBench(isRaw: true)
         bench.follow(interval: 2000)
@@ -257,6 +284,7 @@ private final class ScriptedCarrier: ChannelCarrier {
     private(set) var target: String?
     private(set) var sent: [ClientFrame] = []
     private(set) var isClosed = false
+    private(set) var openings = 0
     var report: (WebSocketConnection.Event, EventTime) -> Void = { _, _ in }
 
     var messages: [String] {
@@ -266,6 +294,7 @@ private final class ScriptedCarrier: ChannelCarrier {
     func open(_ request: TransportRequest) {
         target = request.target.revealed
         isClosed = false
+        openings += 1
     }
 
     func send(_ frame: ClientFrame) { sent.append(frame) }
@@ -308,6 +337,7 @@ private final class ChannelBench {
     let channel: ChannelDelivery
     let carrier = ScriptedCarrier()
     let uplink = ScriptedUplink()
+    let lines = LogLines()
     private(set) var changes: [SubscriberChange] = []
     private var serial = 0
 
@@ -327,7 +357,8 @@ private final class ChannelBench {
                     """, testEnvironment(["SECRET": "sesame"])
             ).config.channels.first)
         let carrier = carrier
-        let log = AgentLog.silent
+        let lines = lines
+        let log = AgentLog(logger: Logger(label: "") { _ in lines }, positions: false)
         channel = ChannelDelivery(
             config, outbox: [0x11, 0x22, 0x33, 0x44, 0x55], earlier: earlier, uplink: uplink, log: log, loop: loop,
             makeCarrier: { report in
