@@ -125,6 +125,15 @@ final class EndpointCredentials {
             || !old.secrets.isEmpty && new.secrets.isEmpty
     }
 
+    /// What a refusal means for whoever has to mend it, as none of this device's own is new.
+    var refusal: String {
+        let hasOwn =
+            config.auth != nil || config.sign != nil || config.tls?.certificate != nil || !config.secrets.isEmpty
+        return hasOwn
+            ? "the credential is refused"
+            : "no credential is configured: the server wants one (auth), or something before it refuses this device or its address"
+    }
+
     /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.
     func resumed() { source?.resumed() }
 

@@ -83,7 +83,7 @@ final class EndpointDelivery {
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
         presence.started = { [unowned self] in connect() }
-        presence.answered = { [unowned self] in counters.count($0, nil) }
+        presence.answered = { [unowned self] in presenceAnswered($0) }
     }
 
     /// What is wrong with it, for people; nil = nothing.
@@ -404,14 +404,10 @@ final class EndpointDelivery {
             schedule.credentialsRefreshed(attempt, renewal, jitter: jitter(), at: loop.now)
             let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
             if renewal != .new {
-                let status =
-                    batches.first.flatMap { batches.history(of: $0.id)?.answer.status }.map {
-                        "\(Verdict.words(ofStatus: $0)), "
-                    } ?? ""
                 let why =
                     credentials?.tokenLife(at: loop.now).problem
-                    ?? (renewal == .later ? "no other credential is available now" : "the credential is refused")
-                failed(status + why, isNews: isNews, at: loop.now)
+                    ?? (renewal == .later ? "no other credential is available now" : credentials?.refusal ?? "")
+                failed(refusalWords + why, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)
         }
@@ -420,6 +416,13 @@ final class EndpointDelivery {
 
 // What an answer means, and what is done about it.
 extension EndpointDelivery {
+    /// What the server has answered to the batch that is next, with a separator; empty where it has answered nothing.
+    private var refusalWords: String {
+        guard let answer = batches.first.flatMap({ batches.history(of: $0.id)?.answer }), let status = answer.status
+        else { return "" }
+        return Verdict.words(ofStatus: status) + UploadProblem.said(status, answer.reply) + ", "
+    }
+
     private func judge(of batch: Batch) -> AnswerJudge {
         AnswerJudge(route(of: batch).settings, in: RenderContext(identify: RecordID.make))
     }
@@ -541,6 +544,20 @@ extension EndpointDelivery {
 
 // Another device reports this asset.
 extension EndpointDelivery {
+    /// The broker may say so while no batch is under way.
+    private func presenceAnswered(_ outcome: UplinkOutcome) {
+        counters.count(outcome, nil)
+        guard case .published(let reply) = outcome.result, reply.ending?.meaning == .taken, !awaitsOperator else {
+            return
+        }
+        let (stateBefore, now) = (schedule.state, loop.now)
+        schedule.takenOver()
+        let isNews = stateMayHaveChanged(from: stateBefore, at: now)
+        failed(UploadProblem.words(.collision, outcome).text, isNews: isNews, at: now)
+        collided(at: now)
+        step(at: now)
+    }
+
     private func collided(at now: EventTime) {
         log.collision(endpoint: settings.name, CollisionHandling.words(settings))
         collision.reset()

@@ -40,15 +40,13 @@ struct UploadProblem {
     private func words(_ problem: String, _ schedule: DeliverySchedule, at now: EventTime) -> String {
         var text = problem
         switch schedule.state {
-        case .active:
-            if let next = schedule.nextAttemptAt, next > now {
-                text += "; retry in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
-            }
-        case .paused(EndpointState.notBound):
-            text +=
-                "; paused (not bound): `waypost endpoint bind \(schedule.settings.name)` binds it, retried every 15 min"
+        case .active: if let retry = retry(schedule, at: now) { text += "; \(retry)" }
         case .paused(let reason):
-            text += "; paused (\(reason)), retried every 15 min"
+            text += "; paused (\(reason))"
+            if reason == EndpointState.notBound {
+                text += ": `waypost endpoint bind \(schedule.settings.name)` binds it"
+            }
+            if let retry = retry(schedule, at: now) { text += ", \(retry)" }
             if let rest = schedule.rest(at: now) {
                 text += "; the server asked to wait another \(Int(rest.rounded(.up))) s"
             }
@@ -60,8 +58,20 @@ struct UploadProblem {
         return text
     }
 
+    private func retry(_ schedule: DeliverySchedule, at now: EventTime) -> String? {
+        schedule.nextAttemptAt.flatMap { next in
+            next > now ? "retry in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s" : nil
+        }
+    }
+
     static let compressionOff =
         "the server fails over compressed bodies: plain ones are sent for a day; compress = \"none\" does so always"
+
+    static func keepAliveShortened(to interval: Duration) -> String {
+        let seconds = interval.milliseconds / 1000
+        return "three silent connections to the broker were ended after the same time, as a proxy does: it is asked "
+            + "every \(seconds) s from now on, until the restart; keepalive = \"\(seconds)s\" does so always"
+    }
 
     static let unasked =
         "the server sends more answers than it gets requests (unasked_answers): each is discarded with its connection; "
@@ -81,8 +91,20 @@ struct UploadProblem {
             + "quarantined after five such failures in half an hour"
     }
 
-    /// What went wrong with a request, and whether a person has to look at it.
+    /// What went wrong with a request, and whether a person has to look at it. What the server says about it is a part of that.
     static func words(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
+        let (text, isAlarm) = ownWords(verdict, outcome)
+        guard case .reply(let reply) = outcome.result, reply.status >= 300 else { return (text, isAlarm) }
+        return (text + said(reply.status, reply.body), isAlarm)
+    }
+
+    /// The beginning of the body of a refusal, and what is known to help.
+    static func said(_ status: Int, _ body: [UInt8]) -> String {
+        guard let words = ServerWords.first(of: body, status: status) else { return "" }
+        return " (\"\(words)\")" + (ServerWords.cure(for: words).map { ": \($0)" } ?? "")
+    }
+
+    private static func ownWords(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
         switch (outcome.result, verdict) {
         case (.failed(.timeout(let message)), _) where outcome.written == .whole:
             return (message + "; a longer timeout or a smaller batch_size suits a slow server", false)

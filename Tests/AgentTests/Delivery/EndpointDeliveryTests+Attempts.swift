@@ -150,7 +150,9 @@ extension EndpointDeliveryTests {
         try bench(lines: lines) { loop, delivery, uplink in
             sending(loop, delivery)
             uplink.answer(401)
-            let words = "status 401, the credential is refused; paused (auth), retried every 15 min"
+            let words =
+                "status 401, no credential is configured: the server wants one (auth), or something before it refuses this "
+                + "device or its address; paused (auth), retry in 54 s"
             #expect(delivery.schedule.state == .paused(reason: "auth") && delivery.lastProblem == words)
             #expect(uplink.requests.count == 1 && delivery.waiting == 10, "no other credential is to be had")
             #expect(lines.text.contains { $0.hasPrefix("upload to main: \(words)") })
@@ -362,33 +364,66 @@ extension EndpointDeliveryTests {
         }
     }
 
-    /// The server refuses the old one while it is under way, or the endpoint pauses for it already.
-    @Test(arguments: [true, false]) func aSecretThatIsFoundChangedIsTriedAtOnce(isUnderWay: Bool) throws {
+    /// The server refuses the old one while it is under way, or the endpoint pauses for it already; and so does a broker.
+    @Test(arguments: [true, false], ["https", "mqtts"])
+    func aSecretThatIsFoundChangedIsTriedAtOnce(isUnderWay: Bool, scheme: String) throws {
         let directory = try TemporaryDirectory()
-        try bench { loop, delivery, uplink in
-            try directory.write("token", "old\n")
-            let text = """
-                \(smallest)[[endpoint]]
-                name = "main"
-                base_url = "https://f.example"
-                auth = { kind = "bearer", token = "file:\(directory.path)/token" }
-                """
-            let credentials = EndpointCredentials(
-                try loaded(text).config.endpoints[0], uplink: uplink, log: .silent, loop: loop)
-            delivery.reload([.init(settings: settings, credentials: credentials)], at: loop.now)
+        try directory.write("token", "old\n")
+        let isBroker = scheme == "mqtts"
+        let text = """
+            \(smallest)[[endpoint]]
+            name = "main"
+            base_url = "\(scheme)://f.example"
+            \(isBroker ? "profile = \"waypost-mqtt\"" : "")
+            batch_size = 5
+            auth = { kind = "basic", user = "van", password = "file:\(directory.path)/token" }
+            """
+        let config = try loaded(text).config.endpoints[0]
+        try bench(config.settings) { loop, delivery, uplink in
+            let credentials = EndpointCredentials(config, uplink: uplink, log: .silent, loop: loop)
+            delivery.reload([.init(settings: config.settings, credentials: credentials)], at: loop.now)
             sending(loop, delivery)
+            let isOfRows = { (request: UplinkRequest) in request.broker.map { !$0.messages.isEmpty } ?? true }
+            func refuse() {
+                let refused = BrokerReply(
+                    Array(repeating: nil, count: 5), ending: .badCredential, failure: .connect("refused"))
+                let result: UplinkOutcome.Result = isBroker ? .published(refused) : .reply(UplinkReply(status: 401))
+                uplink.end(UplinkOutcome(result), where: isOfRows)
+            }
             if !isUnderWay {
-                uplink.answer(401)
-                #expect(delivery.schedule.state == .paused(reason: "auth") && uplink.requestsOpen == 0)
+                refuse()
+                #expect(delivery.schedule.state == .paused(reason: "auth"))
             }
             try directory.write("token", "new\n")
             #expect(credentials.reread())
             delivery.secretsChanged(at: loop.now)
-            if isUnderWay { uplink.answer(401) }
-            let sent = uplink.requests.map { $0.headers.first { $0.name == "Authorization" }?.value }
-            #expect(sent == ["Bearer old", "Bearer new"] && uplink.requestsOpen == 1)
-            uplink.answer(200)
+            if isUnderWay { refuse() }
+            let sent = uplink.requests.filter(isOfRows).map { request in
+                request.broker?.session.password ?? request.headers.first { $0.name == "Authorization" }?.value
+            }
+            #expect(sent == (isBroker ? ["old", "new"] : ["Basic dmFuOm9sZA==", "Basic dmFuOm5ldw=="]))
+            let stored = BrokerReply(Array(repeating: .success, count: 5))
+            let result: UplinkOutcome.Result = isBroker ? .published(stored) : .reply(UplinkReply(status: 200))
+            uplink.end(UplinkOutcome(result), where: isOfRows)
             #expect(delivery.counters.accepted == 5 && delivery.schedule.state == .active)
+        }
+    }
+
+    /// While no batch is under way: the state says so, and nothing is sent.
+    @Test func aTakeoverOfAnIdleConnectionStops() throws {
+        let lines = LogLines()
+        let text = """
+            \(smallest)[[endpoint]]
+            name = "main"
+            base_url = "mqtts://f.example"
+            profile = "waypost-mqtt"
+            """
+        try bench(try loaded(text).config.endpoints[0].settings, lines: lines) { loop, delivery, uplink in
+            delivery.connect()
+            let reply = BrokerReply([], ending: .sessionTakenOver, failure: .broken("ended"))
+            uplink.end(UplinkOutcome(.published(reply)))
+            #expect(delivery.schedule.state == .taken)
+            #expect(lines.text.contains { $0.contains("another device reports this asset: nothing is sent") })
         }
     }
 
