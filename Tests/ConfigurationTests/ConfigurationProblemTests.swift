@@ -194,7 +194,11 @@ import Testing
         base_url = "https://u:pw@fleet.example"
         → w.toml:5:12: endpoint.base_url: found a user name in the URL, expected a URL without one (see auth and secrets)
         base_url = "https://fleet.example/?key=pw"
-        → w.toml:5:12: endpoint.base_url: found a query in the URL, expected a URL that ends with its path
+        → w.toml:5:12: endpoint.base_url: found a query in the URL, expected a URL that ends with its path: a key goes into auth, or into secrets and the url of a profile
+        base_url = "https://Müller.example:8443/x"
+        → w.toml:5:12: endpoint.base_url: found a host with letters beyond ASCII, expected its form for the DNS (punycode) (did you mean "https://xn--mller-kva.example:8443/x"?)
+        base_url = "https://пример.испытание"
+        → w.toml:5:12: endpoint.base_url: found a host with letters beyond ASCII, expected its form for the DNS (punycode) (did you mean "https://xn--e1afmkfd.xn--80akhbyknj4f"?)
         base_url = "https://fleet.example:99999"
         → w.toml:5:12: endpoint.base_url: found "https://fleet.example:99999", expected a URL such as "https://fleet.example"
         base_url = "https://f" ⏎ batch_size = 0

@@ -11,6 +11,9 @@ package struct BaseURL: Equatable {
     /// Without a trailing slash.
     var text: String
 
+    /// `ws` or `wss`.
+    var isWebSocket: Bool { isBroker && text.hasPrefix("ws") }
+
     static let expectation = "a URL such as \"https://fleet.example\""
 
     package static func parse(_ text: String) -> Result<BaseURL, Mistake> {
@@ -31,8 +34,24 @@ package struct BaseURL: Equatable {
             return .failure(
                 Mistake(found: "a user name in the URL", expected: "a URL without one (see auth and secrets)"))
         }
-        for (mark, name) in [("?", "a query"), ("#", "a fragment")] where rest.contains(mark) {
-            return .failure(Mistake(found: "\(name) in the URL", expected: "a URL that ends with its path"))
+        if rest.contains("?") {
+            return .failure(
+                Mistake(
+                    found: "a query in the URL",
+                    expected: "a URL that ends with its path: a key goes into auth, or into secrets and the url of a "
+                        + "profile"))
+        }
+        if rest.contains("#") {
+            return .failure(Mistake(found: "a fragment in the URL", expected: "a URL that ends with its path"))
+        }
+        let name = rest.prefix { $0 != "/" && $0 != ":" }
+        if !name.utf8.allSatisfy({ $0 < 0x80 }) {
+            let path = rest.dropFirst(name.count)
+            let isPlain = path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+            return .failure(
+                Mistake(
+                    found: "a host with letters beyond ASCII", expected: "its form for the DNS (punycode)",
+                    suggestion: isPlain ? Punycode.host(String(name)).map { "\"\(scheme)://\($0)\(path)\"" } : nil))
         }
         guard rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"<>\\^`{|}".utf8.contains($0) }) else {
             return .failure(Mistake())

@@ -124,6 +124,12 @@ package struct Secret: Equatable {
 
     private static func checked(_ bytes: [UInt8], _ name: String) -> Result<String, Mistake> {
         let value = bytes.last == UInt8(ascii: "\n") ? Array(bytes.dropLast()) : bytes
+        if value.starts(with: [0xEF, 0xBB, 0xBF]) {
+            return .failure(
+                Mistake(
+                    found: "\(name), which begins with a byte order mark",
+                    expected: "the secret alone: save the file as UTF-8 without BOM"))
+        }
         if value.isEmpty { return .failure(Mistake(found: "\(name), which is empty", expected: "a secret")) }
         guard let text = String(validating: value, as: UTF8.self), !value.contains(where: { $0 < 0x20 || $0 == 0x7F })
         else {

@@ -83,11 +83,13 @@ import Testing
     @Test func contentsOfSecretsAreJudgedWithoutShowingThem() throws {
         try directory.write("empty", "\n")
         try directory.write("two", "hunter2\nhunter3\n")
+        try directory.write("bom", "\u{FEFF}hunter2\n")
         try directory.makeDirectory("folder")
         try directory.write("long", String(repeating: "x", count: 65_537))
         for (name, words) in [
             ("empty", "which is empty"), ("two", "with line breaks or control characters"),
-            ("folder", "which is not a regular file"), ("none", "No such file or directory"),
+            ("bom", "which begins with a byte order mark"), ("folder", "which is not a regular file"),
+            ("none", "No such file or directory"),
             ("long", "which cannot be read"),
         ] {
             let found = problems(endpoint("secrets = { key = \"file:\(directory.path)/\(name)\" }"))
