@@ -144,7 +144,16 @@ extension String {
                 && (Character(scalar).isLetter || Character(scalar).isNumber || "_-".unicodeScalars.contains(scalar))
             return isKept ? Character(scalar) : "_"
         }
-        return kept.isEmpty ? "_" : String(kept)
+        // Names of other scripts would all be the same.
+        guard kept.contains(where: { $0.isLetter || $0.isNumber }) else { return isEmpty ? "_" : "_\(fingerprint)" }
+        return String(kept)
+    }
+
+    /// Eight hexadecimal digits: FNV-1a of the UTF-8, of 32 bits.
+    private var fingerprint: String {
+        let hash = utf8.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
 
     fileprivate var lineProtocolString: String {
