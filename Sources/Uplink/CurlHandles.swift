@@ -186,6 +186,8 @@ final class CurlHandles {
             lines.append(header.value.isEmpty ? "\(header.name);" : "\(header.name): \(header.value)")
         }
         if transfer.body.isGzipped { lines.append("Content-Encoding: gzip") }
+        // Bodies are read as they come; without a word a server or proxy may compress them.
+        if !given.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
         for name in ["Accept", "Content-Type"] where !given.contains(name.lowercased()) { lines.append("\(name):") }
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {

@@ -44,7 +44,7 @@ import Testing
         let expected = [
             "POST /a/../b?c=%20d HTTP/1.1", "Host: 127.0.0.1:\(server.port)", "User-Agent: waypost/1.2.3",
             "Idempotency-Key: \"7f3a91c2-main-1041-1041\"", "Content-Type: application/json", "X-Empty:",
-            "Authorization: Bearer t:o;k=e n",
+            "Authorization: Bearer t:o;k=e n", "Accept-Encoding: identity",
         ]
         #expect(given == expected)
         #expect(server.requests.first?.header("Content-Length") == "3")

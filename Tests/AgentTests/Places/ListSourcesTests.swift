@@ -390,7 +390,7 @@ import Uplink
         let request = try #require(server.requests.first)
         let head: [String] = [
             "GET /rest/venue/42/beacon/regions HTTP/1.1", "Host: 127.0.0.1:\(server.port)", "Accept: application/json",
-            "Authorization: Bearer t-1",
+            "Authorization: Bearer t-1", "Accept-Encoding: identity",
         ]
         let sent: [String] = request.head.filter { !$0.hasPrefix("User-Agent: ") }
         #expect(sent == head && request.body.isEmpty)
