@@ -7,11 +7,18 @@ final class LastGoodKeeper {
     private let lastGood: LastGoodConfiguration?
     private let log: AgentLog
     private let writer: FileWriter
+    /// Why nothing is kept, as was said last: it is not said again with each reload.
+    private var said: String?
 
     init(_ lastGood: LastGoodConfiguration?, log: AgentLog, loop: EventLoop) {
         (self.lastGood, self.log) = (lastGood, log)
         writer = FileWriter(mode: 0o600, isDurable: true, loop: loop)
-        writer.done = { problem, _ in if let problem { log.notKept(problem) } }
+        writer.done = { [unowned self] problem, _ in say(problem) }
+    }
+
+    private func say(_ problem: String?) {
+        if let problem, problem != said { log.notKept(problem) }
+        said = problem
     }
 
     /// What is kept of a configuration, or why nothing is.
@@ -30,7 +37,7 @@ final class LastGoodKeeper {
         guard let lastGood, let copy else { return }
         switch copy {
         case .success(let bytes): writer.write(bytes, to: lastGood.path)
-        case .failure(let problem): log.notKept(problem.reason)
+        case .failure(let problem): say(problem.reason)
         }
     }
 }
