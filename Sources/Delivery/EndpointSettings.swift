@@ -81,8 +81,10 @@ public struct EndpointSettings: Hashable, Sendable {
     public var metered: Metered
     /// Maximum messages to a broker in a second; nil = as many as it takes. The default is 10.
     public var publishRate: Int? = 10
-    /// Time without a packet after which a broker is asked whether it is there. The default is 300 s.
+    /// Time without a packet after which a broker is asked whether it is there. The default is 300 s, over WebSocket 50 s.
     public var keepAlive = Duration.seconds(300)
+    /// It is the usual one: losses may show that it has to be shorter. The default is true.
+    public var learnsKeepAlive = true
     /// Of a broker; nil = what the profile says, or `waypost-` and the device.
     public var clientID: String?
     /// Name of another endpoint at this broker that has the same client id and another session; nil = there is none.

@@ -107,6 +107,8 @@ public struct BrokerSession: Hashable, Sendable {
     package var password: String?
     /// The broker is asked after so long without a packet.
     package var keepAlive = Duration.seconds(300)
+    /// Losses may show that it has to be shorter.
+    package var learnsKeepAlive = true
     /// What the broker publishes when the connection ends without a farewell.
     package var will: MQTTMessage?
     /// What is published whenever the connection is made.
@@ -354,6 +356,10 @@ package enum BrokerNews: Hashable, Sendable {
     case message(MQTTMessage)
     /// The broker has answered the subscriptions: topics that it does not deliver from.
     case subscribed(refused: [String])
+    /// Silent connections are ended by something between: the broker is asked after this long from now on.
+    ///
+    /// - Parameter owners: names of the endpoints whose connection it is.
+    case keepAliveShortened(Duration, owners: [String])
 }
 
 /// Why connections that were lost may be made again before their time.
@@ -373,7 +379,7 @@ package protocol Uplink: AnyObject {
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer
     /// Gives a request up: its completion is not called any more. Nothing happens to one that has ended.
     func cancel(_ transfer: UplinkTransfer)
-    /// What brokers say from now on goes there, on the loop's thread.
+    /// What brokers say from now on goes there too, on the loop's thread.
     func listen(_ hear: @escaping (BrokerNews) -> Void)
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.

@@ -27,6 +27,19 @@ import Testing
         #expect(settings.profile.isForBroker && settings.baseURL == "mqtts://broker.example:8883")
     }
 
+    /// Before a WebSocket there is often nginx, which ends what is silent for a minute.
+    @Test func asksMoreOftenOverAWebSocket() throws {
+        let rows: [(String, Int64, Bool)] = [
+            ("mqtts://b.example", 300, true), ("wss://b.example/mqtt", 50, true),
+            ("wss://b.example/mqtt\"\nkeepalive = \"2m", 120, false),
+        ]
+        for (url, seconds, learns) in rows {
+            let lines = "profile = \"waypost-mqtt\"\nbase_url = \"\(url)\""
+            let settings = try #require(try loaded(endpoint(lines), testEnvironment()).config.endpoints.first).settings
+            #expect(settings.keepAlive == .seconds(seconds) && settings.learnsKeepAlive == learns, "\(url)")
+        }
+    }
+
     /// That a broker confirms before it stores is said by `check`, unless the operator says that this one stores.
     @Test func warnsOfAWeakConfirmation() throws {
         let lines = "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ndevice = \"van-7\""

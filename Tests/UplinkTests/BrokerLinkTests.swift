@@ -39,6 +39,41 @@ import Testing
         #expect(bench.isConnecting)
     }
 
+    /// Nobody waits for an answer then: whoever comes next hears it, and does not end the connection of the other in its turn.
+    @Test func aTakeoverOfAnIdleConnectionIsToldWithTheNextRequest() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.open(sending: 1)
+        bench.answer(0)
+        _ = bench.takeOutcomes()
+        bench.dismiss(0x8E)
+        bench.pass(.seconds(600))
+        #expect(!bench.isConnecting)
+        for (count, reasons) in [(2, [nil, nil]), (0, [])] as [(Int, [MQTTReason?])] {
+            bench.send(count)
+            guard count == 2 else { break }
+            #expect(!bench.isConnecting)
+            guard case .published(let reply)? = bench.takeOutcomes().last?.result else { return _ = Issue.record("-") }
+            #expect(reply.reasons == reasons && reply.ending == .sessionTakenOver)
+        }
+        #expect(bench.isConnecting, "it was told, and wants to connect all the same")
+    }
+
+    /// As nginx does after a minute. What was unanswered, or was lost sooner, shows nothing about silence.
+    @Test func threeEqualSilencesShortenTheKeepalive() {
+        let bench = BrokerBench()
+        for (round, silence) in [20, 60, 63, 61].enumerated() {
+            #expect(bench.link.takeNews() == [], "\(round)")
+            bench.open(sending: 1)
+            bench.answerAll()
+            bench.pass(.seconds(silence))
+            bench.lose(for: 61)
+        }
+        #expect(bench.link.takeNews() == [.keepAliveShortened(.seconds(48), owners: [""])])
+        bench.open(sending: 1)
+        bench.answerAll()
+        #expect(bench.link.nextDeadline == bench.now + .seconds(48))
+    }
+
     @Test func subscribesOnceTheRowsAreOut() {
         let bench = BrokerBench(subscribes: true)
         bench.open(sending: 1)

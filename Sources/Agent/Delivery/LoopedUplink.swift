@@ -17,7 +17,7 @@ package final class LoopedUplink: Uplink {
     private var lastBrokerTransfer = 0
     /// To be told from the loop, as any outcome.
     private var failures: [() -> Void] = []
-    private var hear: (BrokerNews) -> Void = { _ in }
+    private var hearers: [(BrokerNews) -> Void] = []
 
     /// Of requests to all servers.
     var counters: HTTPUplink.Counters { brokers.values.reduce(http.counters) { $0 + $1.counters } }
@@ -87,14 +87,18 @@ package final class LoopedUplink: Uplink {
             arm()
         }
         let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] news in
+            switch news {
+            case .keepAliveShortened: break
             // Others may say what nobody asked for.
-            if !session.subscriptions.isEmpty { hear(news) }
+            case .message, .subscribed: if session.subscriptions.isEmpty { return }
+            }
+            for hear in hearers { hear(news) }
         }
         brokers[key] = broker
         return broker
     }
 
-    package func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
+    package func listen(_ hear: @escaping (BrokerNews) -> Void) { hearers.append(hear) }
 
     package func linksChanged(at now: EventTime) {
         http.linksChanged(at: now)

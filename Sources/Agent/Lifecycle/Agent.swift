@@ -104,6 +104,10 @@ public final class Agent {
                 writer: writer, current: current, log: log, loop: loop)
         } catch { throw StartupError(error) }
         let uplink = try edges.makeUplink(loop: loop)
+        uplink.listen { news in
+            guard case .keepAliveShortened(let interval, let owners) = news else { return }
+            for owner in owners { log.remark(endpoint: owner, UploadProblem.keepAliveShortened(to: interval)) }
+        }
         let receiverClock = ReceiverClock()
         let makeCredentials = { (endpoint: EndpointConfig) in
             EndpointCredentials(

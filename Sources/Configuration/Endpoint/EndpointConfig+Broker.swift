@@ -3,7 +3,14 @@ import Positioning
 
 extension EndpointSettings {
     /// `publish_rate`, `keepalive`, `client_id` and `no_subscriber`: keys of endpoints whose profile is one of MQTT.
-    mutating func readBroker(_ table: TableReader, _ profile: ProfileSuggestions, isBroker: Bool) {
+    ///
+    /// - Parameter isWebSocket: the address is one of `ws` or `wss`, before which there is often a proxy: nginx ends what is silent
+    ///   for 60 s.
+    mutating func readBroker(
+        _ table: TableReader, _ profile: ProfileSuggestions, isBroker: Bool, isWebSocket: Bool
+    ) {
+        if isWebSocket, isBroker { keepAlive = .seconds(50) }
+        let usualKeepAlive = keepAlive
         table.read(
             "publish_rate", into: &publishRate,
             as: ValueForm<Int>.integer("a number of messages in a second", .between(1, 10_000)).orNone("engine"),
@@ -15,6 +22,7 @@ extension EndpointSettings {
         table.read(
             "no_subscriber", into: &noSubscriber, as: .word(NoSubscriber.allCases.map { ($0.rawValue, $0) }),
             suggested: profile, on: .reload)
+        learnsKeepAlive = keepAlive == usualKeepAlive
         let standard = EndpointSettings(baseURL: "", device: "")
         let changed = [
             ("publish_rate", publishRate != standard.publishRate), ("keepalive", keepAlive != standard.keepAlive),

@@ -52,7 +52,7 @@ extension EndpointConfig {
         table.read("backfill", into: &settings.backfill, as: .flag)
         settings.readMetered(table)
         let isBroker = profile.tree["mqtt"] != nil
-        settings.readBroker(table, profile, isBroker: isBroker)
+        settings.readBroker(table, profile, isBroker: isBroker, isWebSocket: url?.isWebSocket ?? false)
         table.read("backup_for", into: &settings.backupFor, as: .shortName)
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag, on: .reloadOfCredentials)

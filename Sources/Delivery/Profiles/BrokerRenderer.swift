@@ -45,6 +45,7 @@ extension BatchContext {
             clientID: settings.clientID ?? text(broker.clientID, .placeholder, .none) ?? "waypost-\(settings.device)")
         session.user = text(broker.user, .placeholder, .none)
         session.keepAlive = settings.keepAlive
+        session.learnsKeepAlive = settings.learnsKeepAlive
         session.will = broker.will.map(announcement)
         session.births = broker.births.map(announcement)
         session.subscriptions = settings.subscriptions.map { topic in

@@ -134,6 +134,9 @@ package struct MQTTClient: Sendable {
         }
     }
 
+    /// When the last packet of either side went over the connection.
+    package var lastPacketAt: EventTime { max(lastSent, lastHeard) }
+
     /// What the server has not answered for longest was sent then; nil = it owes nothing.
     package var unansweredSince: EventTime? { [requests.first?.since, pinged].compactMap { $0 }.min() }
 

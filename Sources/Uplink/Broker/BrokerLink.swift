@@ -99,10 +99,16 @@ struct BrokerLink {
     private var paces: [String: MessagePace] = [:]
     /// Names of those who have sent messages.
     private var senders: Set<String> = []
+    /// Of all requests.
+    private var owners: Set<String> = []
+    /// Owners that had no request when the broker said that another client has this client id: they hear it with their next one,
+    /// instead of ending the connection of that client in their turn.
+    private var untold: Set<String> = []
     /// A connection was lost with messages unanswered: so many are published one at a time, to find one that is to blame.
     private var suspects = 0
     private var delay = ReconnectDelay()
     private var takeover = TakeoverWatch()
+    private var keepAlive: KeepAliveWatch
     /// No attempt to connect before.
     private var notBefore = EventTime.zero
     /// That wait follows something that the broker said.
@@ -121,6 +127,7 @@ struct BrokerLink {
     init(_ session: BrokerSession, jitter: @escaping () -> Double) {
         self.session = session
         self.jitter = jitter
+        keepAlive = KeepAliveWatch(session.keepAlive, learns: session.learnsKeepAlive)
     }
 
     /// nil = never.
@@ -174,6 +181,16 @@ struct BrokerLink {
 extension BrokerLink {
     /// - Parameter limit: for the connection, and then for each answer.
     mutating func send(_ broker: BrokerRequest, number: Int, limit: Duration, at now: EventTime) {
+        if untold.remove(broker.sender) != nil {
+            let reasons = [MQTTReason?](repeating: nil, count: broker.messages.count)
+            let failure = MQTTClient.Ending.dismissed(.sessionTakenOver, detail: nil).failure
+            outcomes.append(
+                Outcome(
+                    number: number,
+                    result: .published(BrokerReply(reasons, ending: .sessionTakenOver, failure: failure))))
+            return
+        }
+        owners.insert(broker.sender)
         requests.append(
             Request(
                 number: number, broker: broker, reasons: Array(repeating: nil, count: broker.messages.count),
@@ -226,7 +243,7 @@ extension BrokerLink {
         settings.user = session.user
         settings.password = session.password.map { Array($0.utf8) }
         settings.will = session.will
-        settings.keepAlive = UInt16(clamping: session.keepAlive.milliseconds / 1000)
+        settings.keepAlive = UInt16(clamping: keepAlive.interval.milliseconds / 1000)
         if let limit = requests.map(\.limit).max() { settings.answerLimit = limit }
         do throws(MQTTSetupError) {
             client = try MQTTClient(settings, at: now)
@@ -246,6 +263,11 @@ extension BrokerLink {
     mutating func lost(_ failure: TransportFailure, at now: EventTime) {
         if case .moved = failure { return moved(failure, at: now) }
         let unansweredSince = client?.unansweredSince
+        if isConnected, unansweredSince == nil, let silent = client?.lastPacketAt,
+            keepAlive.lost(after: now.duration(since: silent))
+        {
+            news.append(.keepAliveShortened(keepAlive.interval, owners: owners.sorted()))
+        }
         if let events = client?.connectionLost(at: now) {
             take(events, failure, unansweredSince: unansweredSince, at: now)
         } else if case .connecting = state {
@@ -384,6 +406,7 @@ extension BrokerLink {
         _ failure: TransportFailure, said reason: MQTTReason? = nil, detail: String? = nil, unanswered: Int = 0,
         isAnswer: Bool = false, at now: EventTime
     ) {
+        if reason?.meaning == .taken { untold = owners.subtracting(requests.map(\.broker.sender)) }
         for request in requests where !request.inFlight.isEmpty {
             suspects = max(suspects, request.reasons.count - request.answered)
         }
