@@ -252,6 +252,10 @@ int64_t waypost_unmap_code(void) {
 
 void waypost_trim_heap(void) {
 #ifdef __GLIBC__
+    // By default both limits grow with the largest block that was ever freed. Then a long reply lies in the heap of a thread, the
+    // end of which malloc_trim leaves alone. What is set once stays.
+    (void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 512 * 1024);
     (void)malloc_trim(0);
 #endif
 }
