@@ -360,6 +360,10 @@ package enum BrokerNews: Hashable, Sendable {
     ///
     /// - Parameter owners: names of the endpoints whose connection it is.
     case keepAliveShortened(Duration, owners: [String])
+    /// The broker has answered what is published with each connection: topics on which it does not allow that.
+    ///
+    /// - Parameter owners: as above.
+    case birthsAnswered(refused: [String], owners: [String])
 }
 
 /// Why connections that were lost may be made again before their time.

@@ -58,6 +58,19 @@ import Testing
         #expect(bench.isConnecting, "it was told, and wants to connect all the same")
     }
 
+    /// As mosquitto does by its access rules. Rows go out all the same, and the next connection may say otherwise.
+    @Test func topicsOfBirthsThatAreRefusedAreNamed() {
+        let bench = BrokerBench(showsPresence: true)
+        for (reason, refused) in [(0x87, ["status"]), (0, [])] as [(UInt8, [String])] {
+            bench.open(sending: 1)
+            bench.answerOne(reason)
+            bench.answerAll()
+            #expect(bench.link.takeNews() == [.birthsAnswered(refused: refused, owners: [""])])
+            #expect(bench.takeOutcomes().map(\.result) == [.published(BrokerReply([.success]))])
+            bench.lose(for: 61)
+        }
+    }
+
     /// As nginx does after a minute. What was unanswered, or was lost sooner, shows nothing about silence.
     @Test func threeEqualSilencesShortenTheKeepalive() {
         let bench = BrokerBench()

@@ -125,11 +125,14 @@ final class EndpointCredentials {
             || !old.secrets.isEmpty && new.secrets.isEmpty
     }
 
+    /// This device has something to prove who it is.
+    var isAny: Bool {
+        config.auth != nil || config.sign != nil || config.tls?.certificate != nil || !config.secrets.isEmpty
+    }
+
     /// What a refusal means for whoever has to mend it, as none of this device's own is new.
     var refusal: String {
-        let hasOwn =
-            config.auth != nil || config.sign != nil || config.tls?.certificate != nil || !config.secrets.isEmpty
-        return hasOwn
+        isAny
             ? "the credential is refused"
             : "no credential is configured: the server wants one (auth), or something before it refuses this device or its address"
     }

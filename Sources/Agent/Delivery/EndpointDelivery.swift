@@ -43,6 +43,8 @@ final class EndpointDelivery {
     /// For which an operator waits.
     private(set) var binding: BindRequest?
     private let presence: BrokerPresence
+    /// On which the broker does not allow what is published with each connection.
+    private var refusedTopics: [String] = []
     private var collision = CollisionHandling()
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
@@ -98,6 +100,7 @@ final class EndpointDelivery {
             schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0, isLinkSlow: schedule.isLinkSlow) },
             schedule.isCompressionOff(at: loop.now) ? UploadProblem.compressionOff : nil,
             unaskedUntil.map { $0 > loop.now } == true ? UploadProblem.unasked : nil,
+            refusedTopics.isEmpty ? nil : UploadProblem.refusedTopics(refusedTopics),
         ].compactMap { $0 }
         return rest.isEmpty ? nil : rest.joined(separator: "; ")
     }
@@ -111,6 +114,9 @@ final class EndpointDelivery {
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
     var waiting: Int { schedule.waiting + schedule.inFlight }
+
+    /// One of the routes has something to prove who this device is.
+    var hasCredential: Bool { routes.contains { $0.credentials.isAny } }
 
     /// Nothing is sent until a person does something about it.
     var awaitsOperator: Bool {
@@ -160,6 +166,20 @@ final class EndpointDelivery {
     func connect() {
         guard settings.profile.isForBroker, schedule.state == .active, maySend(at: loop.now) else { return }
         presence.connect(over: routes[0])
+    }
+
+    /// What a broker says without being asked may be about the connection of this endpoint.
+    func heard(_ news: BrokerNews) {
+        switch news {
+        case .keepAliveShortened(let interval, let owners) where owners.contains(settings.name):
+            log.remark(endpoint: settings.name, UploadProblem.keepAliveShortened(to: interval))
+        case .birthsAnswered(let refused, let owners) where owners.contains(settings.name):
+            guard refused != refusedTopics else { return }
+            refusedTopics = refused
+            if !refused.isEmpty { log.remark(endpoint: settings.name, UploadProblem.refusedTopics(refused)) }
+            changed()
+        case .keepAliveShortened, .birthsAnswered, .message, .subscribed: break
+        }
     }
 
     /// Over the connection that carries the rows, beside them.
@@ -418,8 +438,10 @@ final class EndpointDelivery {
 extension EndpointDelivery {
     /// What the server has answered to the batch that is next, with a separator; empty where it has answered nothing.
     private var refusalWords: String {
-        guard let answer = batches.first.flatMap({ batches.history(of: $0.id)?.answer }), let status = answer.status
-        else { return "" }
+        guard let answer = batches.first.flatMap({ batches.history(of: $0.id)?.answer }) else { return "" }
+        guard let status = answer.status else {
+            return settings.profile.isForBroker && !answer.reason.isEmpty ? answer.reason + ", " : ""
+        }
         return Verdict.words(ofStatus: status) + UploadProblem.said(status, answer.reply) + ", "
     }
 

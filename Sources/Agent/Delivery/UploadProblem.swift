@@ -73,6 +73,15 @@ struct UploadProblem {
             + "every \(seconds) s from now on, until the restart; keepalive = \"\(seconds)s\" does so always"
     }
 
+    private static let topicsShown = 3
+
+    static func refusedTopics(_ topics: [String]) -> String {
+        let shown = topics.prefix(topicsShown).map { $0.visible(bytesMax: 80) }.joined(separator: ", ")
+        let more = topics.count > topicsShown ? " and \(topics.count - topicsShown) more" : ""
+        return "the broker does not allow this device to publish on \(shown)\(more), by which others know that it is "
+            + "there: extend its access rules (ACL); locations are not affected"
+    }
+
     static let unasked =
         "the server sends more answers than it gets requests (unasked_answers): each is discarded with its connection; "
         + "have the server, or the proxy before it, repaired"

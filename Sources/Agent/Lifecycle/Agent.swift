@@ -104,10 +104,6 @@ public final class Agent {
                 writer: writer, current: current, log: log, loop: loop)
         } catch { throw StartupError(error) }
         let uplink = try edges.makeUplink(loop: loop)
-        uplink.listen { news in
-            guard case .keepAliveShortened(let interval, let owners) = news else { return }
-            for owner in owners { log.remark(endpoint: owner, UploadProblem.keepAliveShortened(to: interval)) }
-        }
         let receiverClock = ReceiverClock()
         let makeCredentials = { (endpoint: EndpointConfig) in
             EndpointCredentials(
@@ -117,6 +113,9 @@ public final class Agent {
         let endpoints = Endpoints(
             config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
             uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
+        uplink.listen { [weak endpoints] news in
+            for delivery in endpoints?.deliveries ?? [] { delivery.heard(news) }
+        }
         // The lists that were kept before the tracker: it knows from its last run in which of their fences the asset is.
         let places = PlaceLists(config, uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
         var tracking = config.tracking

@@ -90,6 +90,10 @@ extension StatusReport {
         case .taken: return "another device reports this asset: waypost endpoint bind \(name) takes it back"
         case .paused(EndpointState.notBound):
             return "the server has never taken this device for the one of the asset: waypost endpoint bind \(name)"
+        case .paused where ServerWords.cure(for: delivery.lastProblem ?? "") != nil:
+            return "mend that, then waypost endpoint resume \(name)"
+        case .paused("auth") where !delivery.hasCredential:
+            return "set auth of the endpoint, or ask whoever runs the server, then waypost endpoint resume \(name)"
         case .paused("auth"): return "renew the credential, then waypost endpoint resume \(name)"
         case .paused("not found"), .stopped: return "check base_url and device, then waypost endpoint resume \(name)"
         case .paused("every record refused"), .paused("too many rejected"):

@@ -80,6 +80,9 @@ struct BrokerLink {
     /// CONNACK has come.
     private var isConnected = false
     private var unsentBirths: ArraySlice<MQTTMessage> = []
+    /// Topics of those that are not answered, by packet id, and of those that were refused over this connection.
+    private var openBirths: [UInt16: String] = [:]
+    private var refusedBirths: [String] = []
     private enum Subscription {
         /// Leaves to `asked` once the rows that wait are out and the time has come.
         case none
@@ -316,6 +319,7 @@ extension BrokerLink {
                 takeover.connected(at: now)
                 if !takeover.isSuspected { delay.connected() }
                 unsentBirths = session.births[...]
+                (openBirths, refusedBirths) = ([:], [])
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
             case .subscribed(_, let reasons):
                 (subscription, subscriptionLosses) = (.answered, 0)
@@ -346,6 +350,14 @@ extension BrokerLink {
             return
         }
         // Others are births, and of a request that was given up.
+        guard let topic = openBirths.removeValue(forKey: id) else { return }
+        if reason.isError { refusedBirths.append(topic) }
+        reportBirths()
+    }
+
+    private mutating func reportBirths() {
+        guard openBirths.isEmpty, unsentBirths.isEmpty else { return }
+        news.append(.birthsAnswered(refused: refusedBirths, owners: owners.sorted()))
     }
 
     /// As AWS IoT does where a topic is not allowed. That says nothing about the rows, nor about another client.
@@ -453,7 +465,13 @@ extension BrokerLink {
     private mutating func publish(at now: EventTime) {
         while let birth = unsentBirths.first {
             // A broker that does not take one takes rows all the same.
-            do throws(MQTTRefusal) { _ = try client?.publish(birth, at: now) } catch .windowFull { break } catch {}
+            do throws(MQTTRefusal) {
+                if let id = try client?.publish(birth, at: now) { openBirths[id] = birth.topic }
+            } catch .windowFull {
+                break
+            } catch {
+                refusedBirths.append(birth.topic)
+            }
             unsentBirths = unsentBirths.dropFirst()
         }
         guard unsentBirths.isEmpty else { return }
