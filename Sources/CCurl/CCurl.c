@@ -96,6 +96,12 @@ int64_t waypost_tcp_silence_ms(int fd) {
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_last_ack_recv : -1;
 }
 
+int64_t waypost_tcp_retransmission_ms(int fd) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_rto / 1000 : -1;
+}
+
 void waypost_tcp_limit_silence(int fd, unsigned int milliseconds) {
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

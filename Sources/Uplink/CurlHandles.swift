@@ -40,7 +40,7 @@ final class CurlHandles {
         var setup = EasySetup(easy)
         setRules(&setup)
         setTLS(&setup, transfer.request.tls)
-        setAddresses(&setup, transfer.patience)
+        setAddresses(&setup, transfer.memory)
         setRequest(&setup, transfer)
         setCallbacks(&setup, transfer)
         transfer.easy = easy
@@ -54,13 +54,13 @@ final class CurlHandles {
     /// A handle that connects, with TLS where the URL is one of https, and leaves the connection to us; nil when memory is
     /// short. It is the caller's, who cleans it up.
     func prepareConnection(
-        url: String, _ tls: TLSSettings?, _ patience: Patience, errorText: UnsafeMutablePointer<CChar>
+        url: String, _ tls: TLSSettings?, _ memory: ConnectMemory, errorText: UnsafeMutablePointer<CChar>
     ) -> UnsafeMutableRawPointer? {
         guard let easy = curl_easy_init() else { return nil }
         var setup = EasySetup(easy)
         setRules(&setup)
         setTLS(&setup, tls)
-        setAddresses(&setup, patience)
+        setAddresses(&setup, memory)
         setup.set(CURLOPT_URL, url)
         setup.set(CURLOPT_CONNECT_ONLY, 1)
         // Else the server might choose HTTP/2, which libcurl would then begin to speak.
@@ -131,8 +131,8 @@ final class CurlHandles {
         }
     }
 
-    private func setAddresses(_ setup: inout EasySetup, _ patience: Patience) {
-        let kind = patience.isIPv4Alone ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER
+    private func setAddresses(_ setup: inout EasySetup, _ memory: ConnectMemory) {
+        let kind = memory.isIPv4Alone ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER
         setup.set(CURLOPT_IPRESOLVE, Int(kind))
     }
 

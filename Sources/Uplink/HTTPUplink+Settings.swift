@@ -17,13 +17,14 @@ extension HTTPUplink {
         /// From the last byte of the request that the server has acknowledged to the first byte of the answer, for requests with
         /// the usual timeout of 60 s or less; in proportion more for others. The default is 30 s.
         public var firstByteLimit: Duration
-        /// The longest time in which the server acknowledges nothing of a request. The default is 30 s.
+        /// The longest time in which the server acknowledges nothing of a request. The default is 30 s; twice the time after which
+        /// the kernel repeats what was lost, if that is longer.
         public var stallLimit = Duration.seconds(30)
         /// The same for a connection that was kept and may be dead, of which the request is repeated. The default is 10 s.
         public var keptStallLimit = Duration.seconds(10)
         static let usualTimeout = Duration.seconds(60)
         /// Milliseconds after which the kernel ends a connection whose peer acknowledges nothing.
-        static let silenceMax: UInt32 = 45_000
+        static let silenceMax: UInt32 = 120_000
         /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
         /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
         public var idleLimit: Duration

@@ -48,7 +48,7 @@ public final class HTTPUplink {
     private var isClosed = false
     private var lastNumber = 0
     /// By host and port; of this link.
-    private var patience: [String: Patience] = [:]
+    private var memory: [String: ConnectMemory] = [:]
     private static let peersMax = 64
     /// By which packets left when links were last looked at; nil = they never were.
     private var routes: [HostRoute?]?
@@ -151,7 +151,7 @@ public final class HTTPUplink {
         let found = HostRoute.ofStrangers
         let hasChanged = found != routes
         routes = found
-        if hasChanged { patience = patience.mapValues { $0.overAnotherLink(hasIPv4: found[0] != nil) } }
+        if hasChanged { memory = memory.mapValues { $0.overAnotherLink(hasIPv4: found[0] != nil) } }
         connections.linksChanged(hasChanged, except: transfers.values.compactMap(\.connection))
         for (easy, transfer) in transfers where transfer.isStranded(hasChanged) { end(easy, transfer.strandedOutcome) }
         readTimer()
@@ -207,7 +207,7 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: request.replyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            arrival.id, request, peer: peer, connections: connections, patience: patience["\(peer)"] ?? Patience(),
+            arrival.id, request, peer: peer, connections: connections, memory: memory["\(peer)"] ?? ConnectMemory(),
             limits: limits,
             measuresStages: settings.measuresStages, instant: instant, isClockTrusted: isClockTrusted,
             completion: arrival.completion)
@@ -279,30 +279,30 @@ extension HTTPUplink {
         if code == CURLE_OK, transfer.progress.isOverKept, let connection = transfer.connection {
             connections.ended(connection, beganAt: transfer.progress.beganAt, wasAnswered: true)
         }
-        learn(of: transfer.peer) { patience in
-            if let lookup = transfer.lookup { patience.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
+        learn(of: transfer.peer) { memory in
+            if let lookup = transfer.lookup { memory.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
             guard code == CURLE_COULDNT_RESOLVE_HOST else { return }
-            patience.failedToLookUp(in: instant.value.duration(since: transfer.progress.beganAt))
+            memory.failedToLookUp(in: instant.value.duration(since: transfer.progress.beganAt))
         }
     }
 
     private func note(_ transfer: Transfer, expired limit: Transfer.Limit) {
-        learn(of: transfer.peer) { patience in
+        learn(of: transfer.peer) { memory in
             switch limit.failure {
-            case .resolve: patience.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
-            case .unreachable, .tls: patience.missed()
+            case .resolve: memory.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
+            case .unreachable, .tls: memory.missed()
             default: break
             }
         }
     }
 
-    private func learn(of peer: Peer, _ change: (inout Patience) -> Void) {
-        let known = patience["\(peer)"] ?? Patience()
+    private func learn(of peer: Peer, _ change: (inout ConnectMemory) -> Void) {
+        let known = memory["\(peer)"] ?? ConnectMemory()
         var changed = known
         change(&changed)
         guard changed != known else { return }
-        if patience.count >= Self.peersMax { patience = [:] }
-        patience["\(peer)"] = changed
+        if memory.count >= Self.peersMax { memory = [:] }
+        memory["\(peer)"] = changed
     }
 
     private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {

@@ -51,7 +51,7 @@ public final class LiveConnection {
     /// There is more to do at once, of which the descriptor may say nothing: what TLS has decrypted, or a failure.
     private var isTurnWanted = false
     /// Of this link.
-    private var patience = Patience()
+    private var memory = ConnectMemory()
     /// By which packets left when links were last looked at; nil = they never were.
     private var routes: [HostRoute?]?
     private var chunk = [UInt8](repeating: 0, count: 16_384)
@@ -123,7 +123,7 @@ public final class LiveConnection {
         let found = HostRoute.ofStrangers
         let hasChanged = found != routes
         routes = found
-        if hasChanged { patience = patience.overAnotherLink(hasIPv4: found[0] != nil) }
+        if hasChanged { memory = memory.overAnotherLink(hasIPv4: found[0] != nil) }
         switch state {
         case .connecting where hasChanged:
             close()
@@ -185,12 +185,12 @@ extension LiveConnection {
     private func start(at now: EventTime) {
         errorText.pointee = 0
         multi = CurlMulti(watch: watch)
-        guard let multi, let easy = handles.prepareConnection(url: url, tls, patience, errorText: errorText) else {
+        guard let multi, let easy = handles.prepareConnection(url: url, tls, memory, errorText: errorText) else {
             return end(.broken("\(peer): no memory for a connection"))
         }
         self.easy = easy
-        var limit = settings.lookupLimit + patience.limit(settings.connectLimit)
-        if peer.isSecure { limit += patience.limit(settings.handshakeLimit) }
+        var limit = settings.lookupLimit + memory.limit(settings.connectLimit)
+        if peer.isSecure { limit += memory.limit(settings.handshakeLimit) }
         state = .connecting(until: now + limit)
         if let problem = multi.add(easy) { return end(.broken("\(peer): \(problem)")) }
         drive(CURL_SOCKET_TIMEOUT, 0, at: now)
@@ -203,11 +203,11 @@ extension LiveConnection {
         switch multi.nextFinished()?.1 {
         case nil: curlDeadline = multi.timer.map { now + $0 }
         case CURLE_OK:
-            if let lookup { patience.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
+            if let lookup { memory.lookedUp(in: lookup, hasIPv4: HostRoute.hasIPv4) }
             connected()
         case let code?:
             // How long it took is not known: it may be asked for all addresses again.
-            if code == CURLE_COULDNT_RESOLVE_HOST { patience.failedToLookUp(in: .zero) }
+            if code == CURLE_COULDNT_RESOLVE_HOST { memory.failedToLookUp(in: .zero) }
             end(ending(code))
         }
     }
@@ -294,10 +294,10 @@ extension LiveConnection {
     /// The limit for the connection has passed.
     private func connectionMissed() -> TransportFailure {
         guard lookup != nil else {
-            patience.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
+            memory.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
             return .resolve("\(peer): no answer from the name server")
         }
-        patience.missed()
+        memory.missed()
         return .unreachable("\(peer): no \(peer.isSecure ? "TLS " : "")connection in time")
     }
 

@@ -38,14 +38,16 @@ final class Transfer {
     private let measuresStages: Bool
     private let instant: CurrentInstant
     /// What was known of the way as it began.
-    let patience: Patience
+    let memory: ConnectMemory
     /// Sockets that were opened for it and not closed.
     private var opened: [Int32] = []
+    /// When the kernel repeats what was lost, as far as that was looked at.
+    private var retransmission = Duration.zero
     private let isClockTrusted: () -> Bool
 
     init(
         _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, connections: KeptConnections,
-        patience: Patience, limits: ReplyReader.Limits, measuresStages: Bool, instant: CurrentInstant,
+        memory: ConnectMemory, limits: ReplyReader.Limits, measuresStages: Bool, instant: CurrentInstant,
         isClockTrusted: @escaping () -> Bool,
         completion: @escaping (UplinkOutcome) -> Void
     ) {
@@ -59,7 +61,7 @@ final class Transfer {
         self.isClockTrusted = isClockTrusted
         body = RequestBody(request)
         reply = ReplyReader(limits: limits)
-        self.patience = patience
+        self.memory = memory
         progress = TransferProgress(bodyCount: body.count, at: instant.value)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
@@ -92,6 +94,7 @@ final class Transfer {
         guard let connection else { return }
         let (unacknowledged, silence) = (waypost_tcp_unacknowledged(connection), waypost_tcp_silence_ms(connection))
         guard unacknowledged >= 0, silence >= 0 else { return }
+        retransmission = .milliseconds(max(0, waypost_tcp_retransmission_ms(connection)))
         progress.looked(
             unacknowledged: Int(unacknowledged), silence: silence * 1_000_000, clock: Self.kernelClock)
     }
@@ -181,11 +184,11 @@ extension Transfer {
                 .resolve("\(peer): no answer from the name server within \($0)")
             }
         case .connecting(let since):
-            return limited(since, patience.limit(settings.connectLimit)) {
+            return limited(since, memory.limit(settings.connectLimit)) {
                 .unreachable("\(peer): no connection within \($0)")
             }
         case .handshaking(let since):
-            return limited(since, patience.limit(settings.handshakeLimit)) {
+            return limited(since, memory.limit(settings.handshakeLimit)) {
                 .tls("\(peer): no TLS handshake within \($0)")
             }
         case .sending(let since), .awaitingReply(let since):
@@ -212,7 +215,9 @@ extension Transfer {
                 "\(peer) took nothing of the request for \(words): the link is gone or slow, or loses long packets")
         }
         if progress.mayBeForgotten { return limited(since, min(settings.keptStallLimit, stall), stalled) }
-        guard case .awaitingReply = progress.phase else { return limited(since, stall, stalled) }
+        guard case .awaitingReply = progress.phase else {
+            return limited(since, max(stall, retransmission * 2), stalled)
+        }
         return limited(since, firstByte) { .timeout("\(peer) did not begin to answer within \($0)") }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Uplink
 
-/// Progress, patience and links of one connection.
+/// Progress, memory and links of one connection.
 @Suite struct WayTests {
     private static let second: Int64 = 1_000_000_000
     private static func at(_ seconds: Int64) -> EventTime { EventTime(nanoseconds: seconds * second) }
@@ -46,21 +46,21 @@ import Testing
     }
 
     @Test func onlyIPv4IsAskedForAfterASlowLookup() {
-        var patience = Patience()
-        patience.lookedUp(in: .seconds(1), hasIPv4: true)
-        patience.lookedUp(in: .seconds(15), hasIPv4: false)
-        #expect(!patience.isIPv4Alone)
-        patience.lookedUp(in: .seconds(15), hasIPv4: true)
-        #expect(patience.isIPv4Alone && patience.overAnotherLink(hasIPv4: true).isIPv4Alone)
-        #expect(patience.overAnotherLink(hasIPv4: false) == Patience())
-        patience.failedToLookUp(in: .seconds(20))
-        #expect(patience.isIPv4Alone, "silence is no answer")
-        patience.failedToLookUp(in: .milliseconds(100))
-        patience.lookedUp(in: .seconds(15), hasIPv4: true)
-        #expect(!patience.isIPv4Alone, "a name without such an address")
-        #expect(patience.limit(.seconds(10)) == .seconds(10))
-        patience.missed()
-        #expect(patience.limit(.seconds(10)) == .seconds(30))
+        var memory = ConnectMemory()
+        memory.lookedUp(in: .seconds(1), hasIPv4: true)
+        memory.lookedUp(in: .seconds(15), hasIPv4: false)
+        #expect(!memory.isIPv4Alone)
+        memory.lookedUp(in: .seconds(15), hasIPv4: true)
+        #expect(memory.isIPv4Alone && memory.overAnotherLink(hasIPv4: true).isIPv4Alone)
+        #expect(memory.overAnotherLink(hasIPv4: false) == ConnectMemory())
+        memory.failedToLookUp(in: .seconds(20))
+        #expect(memory.isIPv4Alone, "silence is no answer")
+        memory.failedToLookUp(in: .milliseconds(100))
+        memory.lookedUp(in: .seconds(15), hasIPv4: true)
+        #expect(!memory.isIPv4Alone, "a name without such an address")
+        #expect(memory.limit(.seconds(10)) == .seconds(10))
+        memory.missed()
+        #expect(memory.limit(.seconds(10)) == .seconds(30))
     }
 
     @Test func aServerThatTakesNothingMoreOfARequestIsGivenUp() throws {

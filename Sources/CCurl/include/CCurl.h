@@ -33,6 +33,8 @@ CURLMcode waypost_curl_multi_set_socket_function(CURLM *multi, curl_socket_callb
 int waypost_tcp_unacknowledged(int fd);
 /// Milliseconds since the peer of a TCP connection acknowledged anything; -1 = not known.
 int64_t waypost_tcp_silence_ms(int fd);
+/// Milliseconds after which the kernel sends what was not acknowledged again; -1 = not known.
+int64_t waypost_tcp_retransmission_ms(int fd);
 /// TCP_USER_TIMEOUT: the kernel ends the connection when what was sent is not acknowledged for so long.
 void waypost_tcp_limit_silence(int fd, unsigned int milliseconds);
 

@@ -1,7 +1,7 @@
 import Positioning
 
 /// How long the steps to a connection may take, and which addresses are asked for, as earlier attempts over this link have shown.
-struct Patience: Hashable {
+struct ConnectMemory: Hashable {
     /// A resolver that drops the question for IPv6 addresses holds each lookup up by two or three of its timeouts, of 5 s each.
     private static let slowLookup = Duration.milliseconds(4500)
     private static let factor = 3
@@ -13,10 +13,10 @@ struct Patience: Hashable {
     private var hasTriedIPv4 = false
 
     /// IPv4 is as good over another link as long as that has it, and a vehicle may come back to the resolver that drops questions.
-    func overAnotherLink(hasIPv4: Bool) -> Patience {
-        var patience = Patience()
-        (patience.isIPv4Alone, patience.hasTriedIPv4) = (isIPv4Alone && hasIPv4, isIPv4Alone && hasIPv4)
-        return patience
+    func overAnotherLink(hasIPv4: Bool) -> ConnectMemory {
+        var memory = ConnectMemory()
+        (memory.isIPv4Alone, memory.hasTriedIPv4) = (isIPv4Alone && hasIPv4, isIPv4Alone && hasIPv4)
+        return memory
     }
 
     func limit(_ usual: Duration) -> Duration { isSlow ? usual * Self.factor : usual }
