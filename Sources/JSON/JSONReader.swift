@@ -22,19 +22,25 @@ public struct JSONReader {
     /// - Parameters:
     ///   - omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
     ///     and of their content only the ends of brackets and texts are checked.
+    ///   - readsNonFinite: `nan` and `inf`, which programs in C write for a number that is none, become null. JSON does not
+    ///     have them.
     ///   - valuesMax: each text, number, array and object is a value.
     public static func read(
-        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax, valuesMax: Int = valuesMax
+        _ bytes: [UInt8], omitting: String? = nil, readsNonFinite: Bool = false, bytesMax: Int = bytesMax,
+        valuesMax: Int = valuesMax
     ) -> JSONValue? {
-        try? parse(bytes, omitting: omitting, bytesMax: bytesMax, valuesMax: valuesMax)
+        try? parse(
+            bytes, omitting: omitting, readsNonFinite: readsNonFinite, bytesMax: bytesMax, valuesMax: valuesMax)
     }
 
     /// As `read`, with the place of the mistake.
     public static func parse(
-        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax, valuesMax: Int = valuesMax
+        _ bytes: [UInt8], omitting: String? = nil, readsNonFinite: Bool = false, bytesMax: Int = bytesMax,
+        valuesMax: Int = valuesMax
     ) throws(Problem) -> JSONValue {
         guard bytes.count <= bytesMax else { throw Problem(offset: bytesMax) }
         var reader = JSONReader(bytes: bytes, omitted: omitting)
+        reader.readsNonFinite = readsNonFinite
         reader.valuesLeft = valuesMax
         reader.skipSpace()
         guard let value = reader.value(depth: 0) else {
@@ -93,6 +99,7 @@ public struct JSONReader {
 
     private let bytes: [UInt8]
     private let omitted: String?
+    private var readsNonFinite = false
     private var position = 0
     private var valuesMax = Int.max
     /// Below zero once there were too many.
@@ -131,9 +138,24 @@ public struct JSONReader {
         case UInt8(ascii: "\""): string().map(JSONValue.string)
         case UInt8(ascii: "t"): consume("true") ? .bool(true) : nil
         case UInt8(ascii: "f"): consume("false") ? .bool(false) : nil
-        case UInt8(ascii: "n"): consume("null") ? .null : nil
-        default: number()
+        case UInt8(ascii: "n"): consume("null") || consumeNonFinite() ? .null : nil
+        default: numberOrNone()
         }
+    }
+
+    private mutating func numberOrNone() -> JSONValue? {
+        let start = position
+        if let number = number() { return number }
+        position = start
+        return consumeNonFinite() ? .null : nil
+    }
+
+    /// In the forms of C and of other languages, with or without a sign.
+    private mutating func consumeNonFinite() -> Bool {
+        guard readsNonFinite else { return false }
+        if !consume(UInt8(ascii: "-")) { _ = consume(UInt8(ascii: "+")) }
+        return consume("nan") || consume("NaN") || consume("NAN") || consume("infinity") || consume("Infinity")
+            || consume("inf") || consume("Inf") || consume("INF")
     }
 
     /// A value on the way to the array at `path`, or that array.

@@ -1,7 +1,7 @@
 import Positioning
 
 /// Reads the fields of one sentence from left to right. An empty field is absent (nil); an unreadable one is nil too,
-/// and counted.
+/// and counted. Blanks around a value do not matter.
 struct FieldCursor {
     /// Index of the first byte of the next field; beyond the end when there is none.
     private(set) var position: Int
@@ -9,6 +9,7 @@ struct FieldCursor {
 
     private static let comma = UInt8(ascii: ",")
     private static let point = UInt8(ascii: ".")
+    private static let blank = UInt8(ascii: " ")
 
     /// - Parameter position: index of the first byte after the comma that ends the address.
     init(position: Int) { self.position = position }
@@ -42,7 +43,17 @@ struct FieldCursor {
             position = index + 1
             return value
         }
-        return reject(in: bytes)
+        guard bytes[index] == Self.blank else { return reject(in: bytes) }
+        let end = firstNonBlank(from: index, in: bytes)
+        guard end >= bytes.count || bytes[end] == Self.comma else { return reject(in: bytes) }
+        position = end + 1
+        return value
+    }
+
+    private func firstNonBlank(from start: Int, in bytes: Span<UInt8>) -> Int {
+        var index = start
+        while index < bytes.count, bytes[index] == Self.blank { index += 1 }
+        return index
     }
 
     @inline(__always)
@@ -58,6 +69,13 @@ struct FieldCursor {
         if position >= bytes.count {
             position = bytes.count + 1
             return true
+        }
+        if bytes[position] == Self.blank {
+            position = firstNonBlank(from: position, in: bytes)
+            if position >= bytes.count {
+                position = bytes.count + 1
+                return true
+            }
         }
         if bytes[position] == Self.comma {
             position += 1
@@ -100,8 +118,48 @@ struct FieldCursor {
         if isEmpty(in: bytes) { return nil }
         guard let h = twoDigits(position, in: bytes), let m = twoDigits(position + 2, in: bytes),
             let s = twoDigits(position + 4, in: bytes), h <= 23, m <= 59, s <= 60
-        else { return reject(in: bytes) }
-        var index = position + 6
+        else { return unusualTime(in: bytes) }
+        return time(of: (h * 3600 + m * 60 + s) * 1000, fractionAt: position + 6, in: bytes)
+    }
+
+    /// Some receivers write the time as a number, without the zeros before it, and some round up to minute 60 or to
+    /// 24:00:00.
+    @inline(never)
+    private mutating func unusualTime(in bytes: Span<UInt8>) -> Int? {
+        guard let number = number(digits: 1...6, in: bytes) else { return reject(in: bytes) }
+        let (h, m, s) = (number.value / 10_000, number.value / 100 % 100, number.value % 100)
+        let isRoundedUp = s == 0 && (m == 60 && h <= 23 || m == 0 && h == 24)
+        guard h <= 23 && m <= 59 && s <= 60 || isRoundedUp else { return reject(in: bytes) }
+        let whole = (h * 3600 + m * 60 + s) * 1000
+        guard let time = time(of: whole, fractionAt: number.end, in: bytes) else { return nil }
+        guard !isRoundedUp || time == whole else {
+            badFields += 1
+            return nil
+        }
+        return time
+    }
+
+    /// A number without zeros before it, unless it has all of its digits.
+    private func number(digits: ClosedRange<Int>, in bytes: Span<UInt8>) -> (value: Int, end: Int)? {
+        var index = position
+        var value = 0
+        while let digit = digit(index, in: bytes) {
+            guard index - position < digits.upperBound else { return nil }
+            value = value * 10 + digit
+            index += 1
+        }
+        let count = index - position
+        guard digits.contains(count), count == 1 || count == digits.upperBound || bytes[position] != UInt8(ascii: "0")
+        else { return nil }
+        return (value, index)
+    }
+
+    /// - Parameters:
+    ///   - whole: milliseconds since midnight.
+    ///   - start: index after the last digit before the point.
+    @inline(__always)
+    private mutating func time(of whole: Int, fractionAt start: Int, in bytes: Span<UInt8>) -> Int? {
+        var index = start
         var milliseconds = 0
         if index < bytes.count, bytes[index] == Self.point {
             index += 1
@@ -117,7 +175,6 @@ struct FieldCursor {
                 index += 1
             }
         }
-        let whole = (h * 3600 + m * 60 + s) * 1000
         return endField(at: index, in: bytes, min(whole + milliseconds, 86_400_999))
     }
 
@@ -134,8 +191,21 @@ struct FieldCursor {
         guard let day = twoDigits(position, in: bytes), let month = twoDigits(position + 2, in: bytes),
             let year = twoDigits(position + 4, in: bytes),
             let days = civilDay(year: year >= 80 ? 1900 + year : 2000 + year, month: month, day: day)
-        else { return reject(in: bytes) }
+        else { return dateWithoutZero(in: bytes) }
         return endField(at: position + 6, in: bytes, days)
+    }
+
+    /// A date that was written as a number has five digits on the first nine days of a month: `dmmyy`.
+    @inline(never)
+    private mutating func dateWithoutZero(in bytes: Span<UInt8>) -> Int? {
+        guard let number = number(digits: 5...6, in: bytes), number.end == position + 5 else {
+            return reject(in: bytes)
+        }
+        let (day, month, year) = (number.value / 10_000, number.value / 100 % 100, number.value % 100)
+        guard let days = civilDay(year: year >= 80 ? 1900 + year : 2000 + year, month: month, day: day) else {
+            return reject(in: bytes)
+        }
+        return endField(at: number.end, in: bytes, days)
     }
 
     /// A field of digits only, at most nine.
@@ -184,6 +254,24 @@ struct FieldCursor {
         guard digits > 0 else { return reject(in: bytes) }
         let magnitude = Double(mantissa) / powersOfTen[decimals]
         return endField(at: index, in: bytes, sign == UInt8(ascii: "-") ? -magnitude : magnitude)
+    }
+
+    /// A length and its unit in metres: feet where the unit says so, metres where there is none.
+    @inline(__always)
+    mutating func length(in bytes: Span<UInt8>) -> Double? {
+        let value = decimal(in: bytes)
+        let defects = badFields
+        let unit = letter(in: bytes)
+        if unit == UInt8(ascii: "M") { return value }
+        guard let value else { return nil }
+        switch unit {
+        case nil where badFields == defects, UInt8(ascii: "m"): return value
+        case UInt8(ascii: "F"), UInt8(ascii: "f"): return value * 0.3048
+        case nil: return nil
+        default:
+            badFields += 1
+            return nil
+        }
     }
 
     /// A decimal number within `range`.
@@ -248,7 +336,8 @@ struct FieldCursor {
             }
             billionths *= integerPowersOfTen[9 - decimals]
         }
-        guard minutes < 60 else { return reject(in: bytes) }
+        // 60.0000 is 59.99999 rounded up.
+        guard minutes < 60 || minutes == 60 && billionths == 0 else { return reject(in: bytes) }
         let fraction = (minutes * 1_000_000_000 + billionths + 3000) / 6000
         return endField(at: index, in: bytes, degrees * 10_000_000 + fraction)
     }

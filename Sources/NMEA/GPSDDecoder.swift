@@ -23,6 +23,9 @@ public struct GPSDDecoder: Sendable {
     }
 
     private static let silence = Duration.milliseconds(300)
+    /// Without a fix of the receiver in use for this long, or for three of its intervals where that is longer, another one
+    /// that has a fix is used.
+    private static let fixPatience = Duration.seconds(10)
     /// Without a time an epoch could go on for ever at a few reports a second.
     private static let longestEpoch = Duration.seconds(2)
     /// HDOP and satellites of an older SKY object say nothing about a fix.
@@ -49,11 +52,14 @@ public struct GPSDDecoder: Sendable {
     /// Their count alone, since the list is not read; nil = gpsd has not sent it.
     public private(set) var satellites: SatelliteView?
     private var estimate: (device: String?, time: UTCTime, accuracy: Double)?
-    private var hasFix = false
+    /// Arrival of the newest fix of the receiver in use; nil = it has given none.
+    private var lastFixAt: EventTime?
     /// The receiver in use; nil until one reports.
     public private(set) var device: String?
     /// Newest report of a receiver that is not in use.
     public private(set) var othersHeardAt: EventTime?
+    /// The time in that report; nil where it has none.
+    package private(set) var othersTime: UTCTime?
     public private(set) var version: GPSDVersion?
     /// As gpsd listed them last, with what it said of each since.
     public private(set) var devices: [GPSDDevice] = []
@@ -85,13 +91,29 @@ public struct GPSDDecoder: Sendable {
     ///
     /// - Parameter at: arrival of the line; not before that of earlier ones.
     public mutating func decode(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
-        counters.bytes += line.count + 1
-        guard let report = GPSDReport(line: line, badFields: &counters.badFields) else {
+        let read = decodeIfReadable(line, at: now, emit)
+        if read == .unreadable {
+            counters.bytes += line.count + 1
             counters.badBytes += 1
-            return .unreadable
+            counters.strayBytes += line.count
         }
+        return read
+    }
+
+    /// As `decode`, for what may be no line of gpsd: that is not counted.
+    package mutating func decodeIfReadable(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
+        guard let report = GPSDReport(line: line, badFields: &counters.badFields) else { return .unreadable }
+        counters.bytes += line.count + 1
         counters.sentences += 1
+        return take(report, at: now, emit)
+    }
+
+    private mutating func take(_ report: GPSDReport, at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
         switch report {
+        case .poll(let reports):
+            var line = Line.other
+            for report in reports where take(report, at: now, emit) == .report { line = .report }
+            return line
         case .version(let version):
             self.version = version
             return .other
@@ -134,13 +156,23 @@ public struct GPSDDecoder: Sendable {
         forgetReceiver()
     }
 
+    /// A log has no time before its first dated fix: what came then came when that did.
+    package mutating func clockStarted(at now: EventTime) {
+        draft?.at = now
+        hdop?.at = now
+        satellitesUsed?.at = now
+        newestLineAt = newestLineAt.map { _ in now }
+        lastFixAt = lastFixAt.map { _ in now }
+    }
+
     /// The receiver in use has sent nothing for too long: without a configured device another may replace it.
     public mutating func deviceWentStale() { forgetReceiver() }
 
     private mutating func forgetReceiver() {
         device = configuredDevice
-        hasFix = false
+        lastFixAt = nil
         othersHeardAt = nil
+        othersTime = nil
         intervals = RecentIntervals()
         hdop = nil
         satellitesUsed = nil
@@ -171,15 +203,18 @@ public struct GPSDDecoder: Sendable {
     }
 
     private mutating func received(_ position: GPSDPosition, at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
-        if !isUsed(position.device), configuredDevice == nil, !hasFix, position.mode ?? 0 >= 2 {
-            // Another receiver is the first with a fix.
+        let hasFix = position.mode ?? 0 >= 2
+        if hasFix, !isUsed(position.device), configuredDevice == nil, isWithoutFix(at: now) {
             draft = nil
             forgetReceiver()
         }
         let line = heard(position.device, at: now)
-        guard line == .report else { return line }
+        guard line == .report else {
+            othersTime = position.time ?? othersTime
+            return line
+        }
         device = device ?? position.device
-        if position.mode ?? 0 >= 2 { hasFix = true }
+        if hasFix { lastFixAt = now }
         if let draft, draft.isContinued(by: position), now < draft.at + Self.longestEpoch {
             self.draft?.add(position)
             return line
@@ -191,6 +226,12 @@ public struct GPSDDecoder: Sendable {
         close(emit)
         draft = GPSDDraft(position, at: now)
         return line
+    }
+
+    /// The receiver in use has given no fix, or none for so long that another one is better.
+    private func isWithoutFix(at now: EventTime) -> Bool {
+        guard let lastFixAt else { return true }
+        return now >= lastFixAt + max(Self.fixPatience, (measuredInterval ?? .zero) * 3)
     }
 
     private mutating func close(_ emit: (Epoch) -> Void) {
@@ -205,7 +246,7 @@ public struct GPSDDecoder: Sendable {
             satellitesUsed: satellitesUsed.flatMap { isFresh($0.device, $0.at, done) ? $0.value : nil })
         switch epoch {
         case .fix(var fix):
-            if let time = done.time {
+            if let time = done.time, ReceiverRange.days.contains(time.daysSince1970) {
                 let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: time.daysSince1970)
                 fix.time = dating.time
                 fix.rollover = dating.rollover

@@ -4,7 +4,7 @@ import Positioning
 struct GPSDDraft: Sendable {
     let device: String?
     /// Arrival of the first of them.
-    let at: EventTime
+    var at: EventTime
     /// As gpsd reports it; nil = none of them has a time.
     private(set) var time: UTCTime?
     private var mode = 0

@@ -47,6 +47,8 @@ enum GPSDReport: Hashable, Sendable {
     case sky(device: String?, hdop: Double?, satellitesUsed: Int?, inView: Int?)
     case gst(device: String?, time: UTCTime, accuracy: Double)
     case error(String)
+    /// The newest reports of all receivers, as gpsd answers `?POLL`: what says how good a fix is comes before the fix.
+    case poll([GPSDReport])
     /// A class that is not needed, or one without what makes it useful.
     case other
 }
@@ -71,14 +73,20 @@ extension GPSDReport {
     /// Longer texts and lists are cut: whoever answers on the port decides what we would keep.
     private static let devicesMax = 32
     private static let satellitesMax = 1000
+    /// Arrays of an answer to `?POLL`, in the order in which they are used. gpsd before 3.0 had the last of each pair.
+    private static let polled = ["gst", "sky", "skyviews", "tpv", "fixes"]
 
     /// nil when the line is no JSON object with a class.
     ///
     /// - Parameter badFields: counts keys whose value is of the wrong kind; the others of the line are used.
     init?(line: [UInt8], badFields: inout Int) {
-        guard let value = JSONReader.read(line, omitting: "satellites"),
-            var object = GPSDObject(value), let name = object.text("class")
-        else { return nil }
+        // gpsd before 3.0, and patched ones, write `nan` for what they do not know.
+        guard let value = JSONReader.read(line, omitting: "satellites", readsNonFinite: true) else { return nil }
+        self.init(value, badFields: &badFields)
+    }
+
+    private init?(_ value: JSONValue, badFields: inout Int) {
+        guard var object = GPSDObject(value), let name = object.text("class") else { return nil }
         switch name {
         case "VERSION":
             let release = object.text("release")
@@ -106,6 +114,14 @@ extension GPSDReport {
                 satellitesUsed: used, inView: inView)
         case "GST": self = Self.gst(&object)
         case "ERROR": self = object.text("message").map(GPSDReport.error) ?? .other
+        case "POLL":
+            let items = Self.polled.flatMap { object.array($0).prefix(Self.devicesMax) }
+            self = .poll(
+                items.compactMap { item in
+                    let report = GPSDReport(item, badFields: &badFields)
+                    if case .poll = report { return nil }
+                    return report
+                })
         default: self = .other
         }
         badFields += object.defects
@@ -141,6 +157,10 @@ extension GPSDPosition {
         }
         altitudeMSL = object.number("altMSL", ReceiverRange.altitude)
         altitudeHAE = object.number("altHAE", ReceiverRange.altitude)
+        if altitudeMSL == nil, altitudeHAE == nil {
+            // gpsd before 3.20 has only this one, above mean sea level; later ones leave its meaning open.
+            altitudeMSL = object.number("alt", ReceiverRange.altitude)
+        }
         speed = object.number("speed", ReceiverRange.speed)
         course = object.number("track", ReceiverRange.course)
         horizontalError = object.number("eph", ReceiverRange.accuracy)

@@ -11,6 +11,10 @@ public struct NMEACounters: Hashable, Sendable, Codable {
     public var tooLong = 0
     /// A byte outside 0x20…0x7E, or a new start, cut a sentence off.
     public var badBytes = 0
+    /// Bytes that are part of no whole sentence, line ends apart; of gpsd, bytes of unreadable lines.
+    public var strayBytes = 0
+    /// Lines of a log that are neither a sentence nor an object of gpsd; 0 for what is no log.
+    public var unknownLines = 0
     /// A field of a known sentence was unreadable; the rest of the sentence is used.
     public var badFields = 0
     /// Not an error.

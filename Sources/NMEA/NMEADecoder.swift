@@ -33,14 +33,20 @@ public struct NMEADecoder: Sendable {
         var position = 0
         while let frame = framer.next(in: bytes, from: &position) {
             let end = offset + Int64(frame.chunkEnd)
-            if frame.isCarried {
-                let place = EpochAssembler.Place(start: carriedStart.offset, end: end, at: carriedStart.at, arrival: at)
-                assembler.add(
-                    framer.carried.span.extracting(0..<frame.contentEnd), hasChecksum: frame.hasChecksum, place, emit)
-            } else {
+            switch frame.holding {
+            case .chunk:
                 let place = EpochAssembler.Place(start: offset + Int64(frame.start), end: end, at: at, arrival: at)
                 assembler.add(
                     bytes.extracting(frame.start..<frame.contentEnd), hasChecksum: frame.hasChecksum, place, emit)
+            case .carried:
+                let place = EpochAssembler.Place(start: carriedStart.offset, end: end, at: carriedStart.at, arrival: at)
+                assembler.add(
+                    framer.carried.span.extracting(0..<frame.contentEnd), hasChecksum: frame.hasChecksum, place, emit)
+            case .raised:
+                let place = EpochAssembler.Place(start: offset + Int64(frame.start), end: end, at: at, arrival: at)
+                let length = frame.contentEnd - frame.start
+                assembler.add(
+                    framer.carried.span.extracting(0..<length), hasChecksum: frame.hasChecksum, place, emit)
             }
         }
         self.bytes += bytes.count
@@ -51,9 +57,14 @@ public struct NMEADecoder: Sendable {
         if !bytes.isEmpty { assembler.bytesArrived(at: at) }
     }
 
-    /// The end of a datagram: a sentence does not continue in the next one.
+    /// The bytes to come do not continue a sentence that the last ones began: it is counted as cut off.
     public mutating func datagramEnded() {
         framer.abandon()
+    }
+
+    /// Whether the sentence that starts at `start`, with `$` or `!`, is whole, has a good checksum, and ends the bytes.
+    package static func endsWithSentence(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+        SentenceFramer.endsWithSentence(bytes, from: start)
     }
 
     /// Live: closes the open epoch when the line has been silent since `nextDeadline`. Earlier calls do nothing.
@@ -91,6 +102,7 @@ public struct NMEADecoder: Sendable {
         counters.checksumErrors = framer.defects.checksum
         counters.tooLong = framer.defects.tooLong
         counters.badBytes += framer.defects.badBytes
+        counters.strayBytes = framer.defects.strayBytes
         return counters
     }
 

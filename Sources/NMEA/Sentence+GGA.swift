@@ -25,9 +25,8 @@ struct GGA {
         }
         satellitesUsed = cursor.integer(in: bytes)
         hdop = cursor.decimal(in: bytes, 0...1_000_000)
-        altitude = cursor.decimal(in: bytes)
-        cursor.skip(in: bytes)
-        geoidSeparation = cursor.decimal(in: bytes)
+        altitude = cursor.length(in: bytes)
+        geoidSeparation = cursor.length(in: bytes)
     }
 }
 

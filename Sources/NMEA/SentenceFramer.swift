@@ -10,7 +10,15 @@ struct SentenceFramer: Sendable {
 
     /// A sentence found by `next`. Its bytes, from `$` to the one before `*`, are in `carried` or in the chunk.
     struct Frame {
-        var isCarried: Bool
+        enum Holding {
+            case chunk
+            /// In `carried`; it began before the chunk.
+            case carried
+            /// In `carried`, in upper case; it began in the chunk.
+            case raised
+        }
+
+        var holding: Holding
         /// Index of `$` or `!`.
         var start: Int
         /// Index of `*`, or of the line end of a sentence without checksum.
@@ -25,6 +33,8 @@ struct SentenceFramer: Sendable {
         var checksum = 0
         var tooLong = 0
         var badBytes = 0
+        /// Bytes of broken sentences and between sentences, line ends apart.
+        var strayBytes = 0
     }
 
     private let maximumLength: Int
@@ -39,8 +49,16 @@ struct SentenceFramer: Sendable {
         self.maximumLength = max(16, min(Self.capacity, maximumLength))
     }
 
-    /// Forgets an unfinished sentence.
+    /// Nothing will continue an unfinished sentence.
     mutating func abandon() {
+        if carriedCount > 0, !carriedIsSpent {
+            defects.badBytes += 1
+            defects.strayBytes += carriedCount
+        }
+        forgetCarried()
+    }
+
+    private mutating func forgetCarried() {
         carriedCount = 0
         carriedIsSpent = false
     }
@@ -50,7 +68,7 @@ struct SentenceFramer: Sendable {
     mutating func next(in chunk: Span<UInt8>, from position: inout Int) -> Frame? {
         if carriedCount > 0, let frame = finishCarried(in: chunk, from: &position) { return frame }
         while true {
-            guard let start = Self.firstStart(in: chunk, from: position) else {
+            guard let start = firstStart(in: chunk, from: position) else {
                 position = chunk.count
                 return nil
             }
@@ -58,16 +76,24 @@ struct SentenceFramer: Sendable {
             switch found.outcome {
             case .complete, .unchecked:
                 position = found.next
+                let isLowered = found.outcome == .complete && Self.isLowered(chunk, start..<found.contentEnd)
+                if isLowered { carryRaised(chunk, start..<found.contentEnd) }
                 return Frame(
-                    isCarried: false, start: start, contentEnd: found.contentEnd, chunkEnd: found.next,
-                    hasChecksum: found.outcome == .complete)
+                    holding: isLowered ? .raised : .chunk, start: start, contentEnd: found.contentEnd,
+                    chunkEnd: found.next, hasChecksum: found.outcome == .complete)
             case .unfinished:
                 carry(chunk, from: start)
                 position = chunk.count
                 return nil
             case .checksumError, .cut, .tooLong:
-                count(found.outcome)
                 position = found.next
+                if found.outcome == .checksumError, Self.isLoweredAsAWhole(chunk, start, found) {
+                    carryRaised(chunk, start..<found.contentEnd)
+                    return Frame(
+                        holding: .raised, start: start, contentEnd: found.contentEnd, chunkEnd: found.next,
+                        hasChecksum: true)
+                }
+                count(found.outcome, bytes: found.next - start)
             }
         }
     }
@@ -82,7 +108,7 @@ struct SentenceFramer: Sendable {
     @inline(never)
     private mutating func finishCarried(in chunk: Span<UInt8>, from position: inout Int) -> Frame? {
         if carriedIsSpent {
-            abandon()
+            forgetCarried()
             return nil
         }
         let before = carriedCount
@@ -98,18 +124,28 @@ struct SentenceFramer: Sendable {
         case .complete, .unchecked:
             position += found.next - before
             carriedIsSpent = true
+            if found.outcome == .complete, Self.isLowered(carried.span, 0..<found.contentEnd) {
+                raise(0..<found.contentEnd)
+            }
             return Frame(
-                isCarried: true, start: 0, contentEnd: found.contentEnd, chunkEnd: position,
+                holding: .carried, start: 0, contentEnd: found.contentEnd, chunkEnd: position,
                 hasChecksum: found.outcome == .complete)
         case .checksumError, .cut, .tooLong:
-            count(found.outcome)
             position += found.next - before
-            abandon()
+            if found.outcome == .checksumError, Self.isLoweredAsAWhole(carried.span, 0, found) {
+                carriedIsSpent = true
+                raise(0..<found.contentEnd)
+                return Frame(
+                    holding: .carried, start: 0, contentEnd: found.contentEnd, chunkEnd: position, hasChecksum: true)
+            }
+            count(found.outcome, bytes: found.next)
+            forgetCarried()
             return nil
         }
     }
 
-    private mutating func count(_ outcome: Outcome) {
+    private mutating func count(_ outcome: Outcome, bytes: Int) {
+        defects.strayBytes += bytes
         switch outcome {
         case .checksumError: defects.checksum += 1
         case .tooLong: defects.tooLong += 1
@@ -145,14 +181,21 @@ extension SentenceFramer {
     private static let star = UInt8(ascii: "*")
 
     @inline(__always)
-    static func firstStart(in bytes: Span<UInt8>, from position: Int) -> Int? {
+    private mutating func firstStart(in bytes: Span<UInt8>, from position: Int) -> Int? {
         var index = position
         while index < bytes.count {
             let byte = bytes[index]
-            if byte == dollar || byte == exclamation { return index }
+            if byte == Self.dollar || byte == Self.exclamation { return index }
+            if byte != 0x0D && byte != 0x0A { defects.strayBytes += 1 }
             index += 1
         }
         return nil
+    }
+
+    /// Whether the bytes end with a whole sentence and its checksum.
+    static func endsWithSentence(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+        let found = scan(bytes, from: start, maximumLength: capacity)
+        return found.outcome == .complete && found.next == bytes.count
     }
 
     /// Follows the sentence that starts at `start` to its end, eight bytes at a time.
@@ -232,5 +275,49 @@ extension SentenceFramer {
         case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
         default: nil
         }
+    }
+}
+
+/// Some programs write a log in lower case throughout, with the checksums of the original or with new ones.
+extension SentenceFramer {
+    private static let lowerCase = UInt8(ascii: "a")...UInt8(ascii: "z")
+    private static let upperCase = UInt8(ascii: "A")...UInt8(ascii: "Z")
+    private static let caseBit: UInt8 = 0x20
+
+    /// Whether the sentence at `range` begins with a small letter and has no capital.
+    @inline(__always)
+    private static func isLowered(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard range.count > 1, lowerCase.contains(bytes[range.lowerBound + 1]) else { return false }
+        return hasNoCapital(bytes, range)
+    }
+
+    @inline(never)
+    private static func hasNoCapital(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        for index in range where upperCase.contains(bytes[index]) { return false }
+        return true
+    }
+
+    /// Whether the checksum, which is wrong as it stands, is that of the sentence in upper case.
+    @inline(never)
+    private static func isLoweredAsAWhole(_ bytes: Span<UInt8>, _ start: Int, _ found: Scan) -> Bool {
+        let end = found.contentEnd
+        guard found.next == end + 3, isLowered(bytes, start..<end), let high = hexDigit(bytes[end + 1]),
+            let low = hexDigit(bytes[end + 2])
+        else { return false }
+        var checksum: UInt8 = 0
+        for index in start + 1..<end { checksum ^= raised(bytes[index]) }
+        return checksum == high << 4 | low
+    }
+
+    private static func raised(_ byte: UInt8) -> UInt8 { lowerCase.contains(byte) ? byte ^ caseBit : byte }
+
+    private mutating func carryRaised(_ chunk: Span<UInt8>, _ range: Range<Int>) {
+        for index in range { carried[index - range.lowerBound] = Self.raised(chunk[index]) }
+        carriedCount = range.count
+        carriedIsSpent = true
+    }
+
+    private mutating func raise(_ range: Range<Int>) {
+        for index in range { carried[index] = Self.raised(carried[index]) }
     }
 }

@@ -6,6 +6,19 @@ import Testing
 @Suite struct JSONReaderTests {
     private func read(_ text: String) -> JSONValue? { JSONReader.read(Array(text.utf8)) }
 
+    @Test func readsWhatCWritesForNoNumberWhereAsked() {
+        for word in ["nan", "-nan", "NaN", "inf", "-inf", "Infinity", "-Infinity"] {
+            let text = Array("{\"a\":\(word),\"b\":[\(word)]}".utf8)
+            #expect(JSONReader.read(text) == nil)
+            #expect(
+                JSONReader.read(text, readsNonFinite: true)
+                    == .object([.init("a", .null), .init("b", .array([.null]))]))
+        }
+        for word in ["na", "nano", "1nan", "--nan", "-", "infi"] {
+            #expect(JSONReader.read(Array("[\(word)]".utf8), readsNonFinite: true) == nil, "\(word)")
+        }
+    }
+
     static let values: [(String, String)] = [
         (" {\"a\" : [1, -2.5, true,null] }\r\n", #"{"a":[1,-2.5,true,null]}"#),
         (#""aA\n\u00e9\ud83d\ude00""#, "\"aA\\né😀\""),

@@ -63,6 +63,35 @@ import Testing
         #expect(decode(bytes).fixes.count == 2)
     }
 
+    /// In a log that some program has written in small letters, with the checksums of the original or with its own.
+    @Test func readsSentencesInLowerCase() throws {
+        let lowered = rmc("101502", speed: "10.0").lowercased()
+        let body = lowered.dropFirst().prefix { $0 != "*" }
+        for text in [lowered, sentence(String(body))] {
+            let fix = try #require(decode(text).fixes.first)
+            #expect(fix == decode(rmc("101502", speed: "10.0")).fixes.first)
+            for cut in 1..<text.utf8.count { #expect(decode(Array(text.utf8), cuts: [cut]).fixes == [fix]) }
+        }
+        let damaged = lowered.replacing("4807", with: "4808")
+        #expect(decode(damaged).counters.checksumErrors == 1)
+    }
+
+    @Test func countsBytesThatAreInNoSentence() {
+        let cases: [(String, Int)] = [
+            (good, 0), ("\r\n\n" + good, 0), ("abc " + good, 4), ("$GPGGA,10" + good, 9),
+            ("$GPGGA,1*00\r\n" + good, 11),
+            ("$\u{0}" + good, 2), (String(repeating: "x", count: 200) + "\n", 200),
+            ("$" + String(repeating: "x", count: 200) + "\n", 201), ("$PVNDR,1\r\n", 0),
+        ]
+        for (text, count) in cases { #expect(decode(text).counters.strayBytes == count, "\(text)") }
+        var decoder = NMEADecoder()
+        let bytes = Array(good.utf8.prefix(20))
+        decoder.decode(bytes.span, at: .zero) { _, _ in }
+        #expect(decoder.counters.strayBytes == 0)
+        decoder.datagramEnded()
+        #expect(decoder.counters.strayBytes == 20 && decoder.counters.badBytes == 1)
+    }
+
     @Test func countsEncapsulatedSentencesAsUnknown() {
         let result = decode(sentence("AIVDM,1,1,,A,14eG;o@034o8sd<L9i:a;WF>062D,0", start: "!") + good)
         #expect(result.counters.sentences == 2)

@@ -180,6 +180,29 @@ import Testing
         #expect(watch.seconds == [3, 5, 6])
     }
 
+    @Test func anotherIsUsedAfterTenSecondsWithoutAFix() {
+        var watch = GPSDWatch()
+        /// Whether each of the two has a fix, from one second to the next.
+        func play(_ seconds: Range<Int>, a: Bool, b: Bool) {
+            for second in seconds {
+                watch.receive(GPSDLine.tpv(second, mode: a ? 3 : 1, device: "/dev/a"), at: second * 1000)
+                watch.receive(GPSDLine.tpv(second, mode: b ? 3 : 1, device: "/dev/b"))
+            }
+        }
+        play(0..<5, a: true, b: true)
+        play(5..<14, a: false, b: true)
+        #expect(watch.decoder.device == "/dev/a")
+        play(14..<16, a: false, b: true)
+        #expect(watch.decoder.device == "/dev/b")
+        // Back only when that one loses its own.
+        play(16..<40, a: true, b: true)
+        #expect(watch.decoder.device == "/dev/b")
+        play(40..<51, a: true, b: false)
+        #expect(watch.decoder.device == "/dev/a")
+        watch.end()
+        #expect(watch.seconds == Array(0..<5) + Array(14..<40) + Array(49..<51))
+    }
+
     @Test func theConfiguredOneAloneIsUsed() {
         var watch = GPSDWatch(device: "/dev/b")
         watch.play([
@@ -229,6 +252,50 @@ import Testing
 
     @Test func leapSecond() {
         #expect(times("2016-12-31T23:59:60.500Z", .off).map { $0.time?.iso8601 } == ["2017-01-01T00:00:00.500Z"])
+    }
+}
+
+@Suite("gpsd: releases") struct GPSDReleaseTests {
+    static let altitudes: [(String, Double?)] = [
+        (#""alt":520.4"#, 520.4), (#""alt":1,"altMSL":520.4"#, 520.4), (#""alt":520.4,"altHAE":567.3"#, nil),
+    ]
+
+    /// gpsd before 3.20 has no other; what it means in later ones is left open.
+    @Test func theOnlyAltitudeIsAboveTheSea() {
+        for (keys, metres) in Self.altitudes {
+            var watch = GPSDWatch()
+            watch.play([GPSDLine.tpv(1, keys)])
+            #expect(watch.fixes.map(\.altitudeMSL) == [metres], "\(keys)")
+        }
+    }
+
+    @Test func aNumberThatIsNoneIsAbsent() throws {
+        var watch = GPSDWatch()
+        watch.play([GPSDLine.tpv(1, #""speed":nan,"track":-nan,"climb":inf,"epx":-Infinity,"altMSL":7"#)])
+        let fix = try #require(watch.fixes.first)
+        #expect((fix.speed, fix.course, fix.altitudeMSL) == (nil, nil, 7))
+        #expect(watch.decoder.counters.badFields == 0)
+    }
+
+    @Test func anAnswerToAPollHasTheReportsOfAll() throws {
+        for names in [("tpv", "sky"), ("fixes", "skyviews")] {
+            var watch = GPSDWatch()
+            let lines = (1...3).map { second in
+                #"{"class":"POLL","active":1,"\#(names.0)":[\#(GPSDLine.tpv(second))],"\#(names.1)":["#
+                    + GPSDLine.sky(#""hdop":2.0"#) + "]}"
+            }
+            watch.play(lines + [#"{"class":"POLL","tpv":[{"class":"POLL"},7],"sky":3}"#])
+            #expect(watch.seconds == [1, 2, 3])
+            #expect(watch.fixes.map(\.hdop) == [2, 2, 2])
+        }
+    }
+
+    @Test func aDateThatNoReceiverHasIsNone() {
+        var watch = GPSDWatch()
+        let times = ["1901-12-13T20:45:52.000Z", "1979-12-31T23:59:59.000Z", "2106-02-07T06:28:15.000Z"]
+        watch.play(times.map { GPSDLine.tpv(nil, #""time":"\#($0)""#) })
+        #expect(watch.fixes.map(\.time) == [nil, nil, nil])
+        #expect(watch.decoder.counters.dateless == 3)
     }
 }
 
