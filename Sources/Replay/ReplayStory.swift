@@ -263,7 +263,7 @@ public struct ReplayStory {
         [
             (counters.checksumErrors, "bad checksum"), (counters.missingChecksums, "no checksum"),
             (counters.tooLong, "too long"), (counters.badBytes, "cut off"), (counters.badFields, "bad field"),
-            (counters.late, "late"), (counters.dateless, "no date yet"),
+            (counters.unknownLines, "not understood"), (counters.late, "late"), (counters.dateless, "no date yet"),
         ].filter { $0.0 > 0 }.map { "\($0.1): \($0.0)" }
     }
 

@@ -45,7 +45,8 @@ struct HealthTables {
                 [
                     ("without a checksum", decoded.missingChecksums), ("cut short", decoded.badBytes),
                     ("too long", decoded.tooLong), ("bad fields", decoded.badFields),
-                    ("late for their epoch", decoded.late), ("fixes without a date", decoded.dateless),
+                    ("lines that are not understood", decoded.unknownLines), ("late for their epoch", decoded.late),
+                    ("fixes without a date", decoded.dateless),
                     ("out of the order of time", data.table.leftOut),
                 ], &table)
             let all = decoded.fixes + decoded.voidEpochs

@@ -93,7 +93,8 @@ import Testing
         #expect(decoder.counters.dateless == 2 && decoder.counters.voidEpochs == 2 && decoder.counters.sentences == 4)
         #expect(
             decoder.notices.map(\.description) == [
-                "log:6: a track point without a position; 3 such values were skipped"
+                "log:6: a track point without a position; 3 such values were skipped",
+                "log:6: times without a zone are read as UTC",
             ])
     }
 
@@ -218,16 +219,15 @@ import Testing
         let isClose = found.allSatisfy { time, place in sent[time].map { place.distance(to: $0) < 0.1 } ?? false }
         #expect(isClose, "\(found) and \(sent)")
         let broken = "{\"class\":\"TPV\",\n\n\(String(repeating: "x", count: 70_000))\n"
-        let notice = try epochs(lines + broken).decoder.notices.first
-        #expect(notice?.words == "no JSON object of gpsd; 2 such lines were skipped")
-        #expect(notice?.line == lines.split(separator: "\n", omittingEmptySubsequences: false).count)
+        let notices = try epochs(lines + broken).decoder.notices
+        #expect(notices.first?.words == "no JSON object of gpsd: {\"class\":\"TPV\",")
+        #expect(notices.first?.line == lines.split(separator: "\n", omittingEmptySubsequences: false).count)
+        #expect(notices.last?.words.hasPrefix("neither a sentence nor an object of gpsd: xxxx") == true)
     }
 
     static let kinds: [(String, LogKind)] = [
-        ("", LogKind.nmea), ("$GPRMC", .nmea), ("# {\"class\"", .nmea), ("\u{FEFF} \n<?xml", .gpx), ("<gpx>", .gpx),
-        ("<html><body>", .nmea), ("{\"class\":\"VERSION\"}", .gpsd), ("{ \"class\"", .gpsd), ("{x", .nmea),
-        ("\0$GPGGA,", .nmea), ("$\0$GPGGA", .nmea),
-        ("<!", .nmea),
+        ("", LogKind.lines), ("$GPRMC", .lines), ("\u{FEFF} \n<?xml", .gpx), ("<gpx>", .gpx), ("<html><body>", .lines),
+        ("{\"class\":\"VERSION\"}", .lines), ("\0$GPGGA,", .lines), ("$\0$GPGGA", .lines), ("<!", .lines),
     ]
 
     @Test(arguments: kinds)
@@ -280,7 +280,7 @@ import Testing
     }
 
     static let empty: [(String, String?)] = [
-        ("", nil), ("no log\n", "no sentence, no fix: is it a log of a receiver?"),
+        ("", nil), ("no log\n", "no sentence, no fix (not understood: 1): is it a log of a receiver?"),
         ("$GPGGA,1*00\n", "no sentence, no fix (bad checksum: 1): is it a log of a receiver?"),
         ("$GPRMC,101500,V,,,,,,,020326,,,N*53\n", nil), ("$PXYZ,1*16\n", nil), ("{\"class\":\"VERSION\"}\n", nil),
         ("<gpx><wpt lat=\"9\" lon=\"9\"/></gpx>", "no track points; waypoints and routes are no measurements"),

@@ -11,6 +11,8 @@ struct GPXDecoder {
 
     /// Points count as sentences.
     var counters: NMEACounters { track.counters }
+    /// The line of the first time without a zone; nil where each has one.
+    var zoneless: Int? { track.zoneless }
     /// The first point that was not understood, or not completely, and how many there are.
     var defects: (line: Int, words: String, count: Int)? {
         track.firstDefect.map { ($0.line, $0.words, track.counters.badFields) }
@@ -54,6 +56,7 @@ private struct GPXTrack {
     private var text = ""
     var counters = NMEACounters()
     private(set) var firstDefect: (line: Int, words: String)?
+    private(set) var zoneless: Int?
     private(set) var problem: XMLReader.Problem?
 
     init(rangeErrors: UserRangeErrors) { self.rangeErrors = rangeErrors }
@@ -106,8 +109,11 @@ private struct GPXTrack {
         switch name {
         case "ele" where isOwn: point.altitude = checked(value, ReceiverRange.altitude, name, line)
         case "time" where isOwn:
-            point.time = Self.time(text)
+            point.time = time(text, line)
             if point.time == nil { defect(line, "no time of the form 2026-03-02T07:00:00Z") }
+            if let time = point.time, !ReceiverRange.days.contains(time.daysSince1970) {
+                defect(line, "a time that no receiver has, \(time.iso8601)")
+            }
         case "fix" where isOwn: point.fix = Self.trimmed(text)
         case "hdop" where isOwn: point.hdop = checked(value, ReceiverRange.dilution, name, line)
         case "sat" where isOwn: point.satellites = checked(value, 0...999, name, line).map { Int($0) }
@@ -147,7 +153,9 @@ private struct GPXTrack {
                         satellitesUsed: point.satellites, hdop: point.hdop)))
             return
         }
+        let date = ReceiverRange.days.contains(time.daysSince1970) ? time : nil
         counters.fixes += 1
+        if date == nil { counters.dateless += 1 }
         let quality: FixQuality = point.fix == "dgps" ? .dgps : point.fix == "pps" ? .pps : .gps
         let product = point.hdop.flatMap { hdop in
             rangeErrors.metres(for: quality, secondsAdrift: nil).map { $0 * hdop }
@@ -155,7 +163,7 @@ private struct GPXTrack {
         emit(
             .fix(
                 Fix(
-                    time: time, timeOfDay: time.timeOfDay, at: .zero, coordinate: coordinate,
+                    time: date, timeOfDay: time.timeOfDay, at: .zero, coordinate: coordinate,
                     altitudeMSL: point.altitude, horizontalAccuracy: point.accuracy ?? product, speed: point.speed,
                     course: point.course, hdop: point.hdop, satellitesUsed: point.satellites,
                     mode: point.fix == "2d" || point.altitude == nil ? .twoD : .threeD, quality: quality)))
@@ -165,10 +173,12 @@ private struct GPXTrack {
     private static func number(_ text: String) -> Double? { Double(trimmed(text)).flatMap { $0.isFinite ? $0 : nil } }
 
     /// GPX times are UTC; some programs leave the letter out that says so.
-    private static func time(_ text: String) -> UTCTime? {
-        let text = trimmed(text)
-        return (UTCTime.milliseconds(iso8601: text) ?? UTCTime.milliseconds(iso8601: text + "Z"))
-            .map(UTCTime.init(milliseconds:))
+    private mutating func time(_ text: String, _ line: Int) -> UTCTime? {
+        let text = Self.trimmed(text)
+        if let milliseconds = UTCTime.milliseconds(iso8601: text) { return UTCTime(milliseconds: milliseconds) }
+        guard let milliseconds = UTCTime.milliseconds(iso8601: text + "Z") else { return nil }
+        zoneless = zoneless ?? line
+        return UTCTime(milliseconds: milliseconds)
     }
 
     private static func trimmed(_ text: String) -> String {

@@ -21,10 +21,9 @@ public enum LogFailure: Error, Sendable {
 
 /// What is in a log.
 enum LogKind: Hashable {
-    /// NMEA 0183, and whatever else is recognised as nothing.
-    case nmea
-    /// The lines that gpsd sends to its clients (`gpspipe -w`).
-    case gpsd
+    /// Lines, each of which shows by itself what it is.
+    case lines
+    /// A document.
     case gpx
 
     /// The kind shows in the first of these.
@@ -62,32 +61,31 @@ enum LogKind: Hashable {
         let content = marked.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         let beginnings = ["<?xml", "<gpx", "<!--"]
         if beginnings.contains(where: { content.starts(with: $0.utf8) }) { return .gpx }
-        let name = content.dropFirst().first { $0 != 0x20 && $0 != 0x09 }
-        let isObject = content.first == UInt8(ascii: "{")
-        if isObject, name == UInt8(ascii: "\"") { return .gpsd }
-        let mayBecome = isObject ? name == nil : beginnings.contains { $0.utf8.starts(with: content) }
-        return mayBecome && !isAll && head.count < bytesMax ? nil : .nmea
+        let mayBecome = beginnings.contains { $0.utf8.starts(with: content) }
+        return mayBecome && !isAll && head.count < bytesMax ? nil : .lines
     }
 }
 
 /// Logs in, one after the other, epochs out. What a log is shows in its content, not in its name.
 ///
-/// NMEA logs in a row are one stream, wherever it was cut; each of the others is complete in itself.
+/// The sentences of all logs are one stream, wherever it was cut; the rest of each log is complete in itself.
 package struct LogDecoder {
     private enum Reader {
         /// The beginning of a log, until it shows what it is.
         case undecided([UInt8])
-        case nmea
-        case gpsd(GPSDLog)
+        case lines
         case gpx(GPXDecoder)
     }
 
     private let settings: NMEADecoder.Settings
-    private var nmea: NMEADecoder
+    private var lines: LogLines
     private var reader = Reader.undecided([])
     private var file = ""
-    /// Of the logs that are finished, without NMEA.
+    /// Of the documents that are finished.
     private var finished = NMEACounters()
+    private var hasDocument = false
+    /// A document without a track point was read, with the notice of it.
+    private var emptyDocument: LogProblem?
     /// What was skipped, for people, with file and line.
     package private(set) var notices: [LogProblem] = []
     private static let noticesMax = 100
@@ -97,21 +95,17 @@ package struct LogDecoder {
 
     package init(settings: NMEADecoder.Settings) {
         self.settings = settings
-        nmea = NMEADecoder(settings: settings)
+        lines = LogLines(settings: settings)
     }
 
     /// Whether nothing else than NMEA was read: only sentences have checksums.
-    package private(set) var isNMEA = true
+    package var isNMEA: Bool { !hasDocument && !lines.hasObjects }
 
     /// Running totals of all logs; lines of gpsd and points of GPX count as sentences.
     package var counters: NMEACounters {
-        var total = nmea.counters
+        var total = lines.counters
         total.add(finished)
-        switch reader {
-        case .gpsd(let log): total.add(log.counters)
-        case .gpx(let decoder): total.add(decoder.counters)
-        case .undecided, .nmea: break
-        }
+        if case .gpx(let decoder) = reader { total.add(decoder.counters) }
         return total
     }
 
@@ -147,14 +141,10 @@ package struct LogDecoder {
     /// - Throws: where the log cannot be read further.
     mutating func read(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) throws(LogProblem) {
         switch reader {
-        case .nmea: decodeNMEA(bytes, emit)
-        case .gpsd(var log):
-            // Not held twice while it changes, or its buffer would be copied.
-            reader = .nmea
-            log.read(bytes, emit)
-            reader = .gpsd(log)
+        case .lines: lines.read(bytes, emit)
         case .gpx(var decoder):
-            reader = .nmea
+            // Not held twice while it changes, or its buffer would be copied.
+            reader = .lines
             let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.read(bytes, emit) }
             reader = .gpx(decoder)
             if let problem { throw located(problem) }
@@ -179,16 +169,13 @@ package struct LogDecoder {
             try read(head.span, emit)
         }
         switch reader {
-        case .gpsd(var log):
-            reader = .nmea
-            log.end(emit)
-            finished.add(log.counters)
-            notice(log.defects, "such lines were skipped")
+        case .lines: for defect in lines.finish(emit) { notice((defect.line, defect.words, defect.count), defect.rest) }
         case .gpx(var decoder):
-            reader = .nmea
+            reader = .lines
             let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.end() }
             finished.add(decoder.counters)
             notice(decoder.defects, "such values were skipped")
+            notice(decoder.zoneless.map { ($0, "times without a zone are read as UTC", 1) }, "")
             let isEmpty = decoder.counters.sentences == 0
             if let problem {
                 // Power may have gone while it was written: what came before counts.
@@ -196,38 +183,35 @@ package struct LogDecoder {
                 notice((problem.line, "\(problem.words); the points before were read", 1), "")
             } else if isEmpty {
                 notice((1, "no track points; waypoints and routes are no measurements", 1), "")
+                emptyDocument = notices.last
             }
-        case .undecided, .nmea: break
+        case .undecided: break
         }
     }
 
     /// No log follows.
-    package mutating func end(_ emit: (Epoch) -> Void) { nmea.endOfInput { epoch, _ in emit(epoch) } }
+    package mutating func end(_ emit: (Epoch) -> Void) { lines.end(emit) }
 
     /// That nothing at all could be read of what there was; nil when something was, and for an empty log.
     package var nothing: LogProblem? {
         let counters = counters
         guard counters.bytes > 0, counters.sentences == 0 else { return nil }
-        if let notice = notices.last { return notice }
+        if let emptyDocument { return emptyDocument }
         let defects = ReplayStory.defects(counters).joined(separator: ", ")
         let found = defects.isEmpty ? "" : " (\(defects))"
         return LogProblem(file: file, line: 1, words: "no sentence, no fix\(found): is it a log of a receiver?")
     }
 
     private mutating func begin(_ kind: LogKind, _ emit: (Epoch) -> Void) {
-        if kind != .nmea {
-            isNMEA = false
-            end(emit)
-        }
         switch kind {
-        case .nmea: reader = .nmea
-        case .gpsd: reader = .gpsd(GPSDLog(settings: settings))
-        case .gpx: reader = .gpx(GPXDecoder(settings: settings))
+        case .lines:
+            lines.begin()
+            reader = .lines
+        case .gpx:
+            hasDocument = true
+            end(emit)
+            reader = .gpx(GPXDecoder(settings: settings))
         }
-    }
-
-    private mutating func decodeNMEA(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) {
-        nmea.decode(bytes, at: .zero) { epoch, _ in emit(epoch) }
     }
 
     private static func problem(_ body: () throws(XMLReader.Problem) -> Void) -> XMLReader.Problem? {
@@ -257,74 +241,8 @@ package struct LogDecoder {
     }
 }
 
-/// Lines of gpsd, cut out of the bytes of a log, on the clock of the log.
-struct GPSDLog {
-    private static let lineMax = 65_536
-
-    private var decoder: GPSDDecoder
-    private var clock = LogClock()
-    private var line: [UInt8] = []
-    private var isTooLong = false
-    private var number = 1
-    private var tooLong = 0
-    private var firstDefect: Int?
-
-    init(settings: NMEADecoder.Settings) { decoder = GPSDDecoder(settings: settings) }
-
-    var counters: NMEACounters {
-        var counters = decoder.counters
-        counters.tooLong += tooLong
-        return counters
-    }
-
-    var defects: (line: Int, words: String, count: Int)? {
-        firstDefect.map { ($0, "no JSON object of gpsd", counters.badBytes + tooLong) }
-    }
-
-    mutating func read(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) {
-        for index in bytes.indices {
-            let byte = bytes[index]
-            if byte == 0x0A {
-                endLine(emit)
-                number += 1
-            } else if line.count < Self.lineMax {
-                line.append(byte)
-            } else {
-                isTooLong = true
-            }
-        }
-    }
-
-    mutating func end(_ emit: (Epoch) -> Void) {
-        endLine(emit)
-        decoder.endOfInput { epoch in
-            _ = clock.time(of: epoch)
-            emit(epoch)
-        }
-    }
-
-    private mutating func endLine(_ emit: (Epoch) -> Void) {
-        defer {
-            line.removeAll(keepingCapacity: true)
-            isTooLong = false
-        }
-        if line.last == 0x0D { line.removeLast() }
-        if isTooLong {
-            tooLong += 1
-            firstDefect = firstDefect ?? number
-            return
-        }
-        guard !line.isEmpty else { return }
-        let read = decoder.decode(line, at: clock.now ?? .zero) { epoch in
-            _ = clock.time(of: epoch)
-            emit(epoch)
-        }
-        if read == .unreadable { firstDefect = firstDefect ?? number }
-    }
-}
-
 extension NMEACounters {
-    fileprivate mutating func add(_ more: NMEACounters) {
+    mutating func add(_ more: NMEACounters) {
         bytes += more.bytes
         sentences += more.sentences
         fixes += more.fixes
@@ -333,6 +251,8 @@ extension NMEACounters {
         missingChecksums += more.missingChecksums
         tooLong += more.tooLong
         badBytes += more.badBytes
+        strayBytes += more.strayBytes
+        unknownLines += more.unknownLines
         badFields += more.badFields
         unknownTypes += more.unknownTypes
         late += more.late
