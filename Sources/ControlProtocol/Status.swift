@@ -147,11 +147,13 @@ public struct SourceStatus: ControlMessage {
     @Field("checksum_errors", "Sentences with a bad checksum") public var checksumErrors = 0
     @Field("too_long", "Sentences that were too long") public var tooLong = 0
     @Field("bad_bytes", "Sentences cut off by other bytes") public var badBytes = 0
+    @Field("stray_bytes", unit: "bytes", "In no sentence and in no line of gpsd") public var strayBytes = 0
     @Field("bad_fields", "Fields that could not be read") public var badFields = 0
     @Field("late", "Sentences of an epoch that was closed") public var late = 0
     @Field("dateless", "Fixes before the first date") public var dateless = 0
     @Field("baud", unit: "baud", "Speed of a serial line on which sentences arrive") public var baud: Int?
     @Field("unbelieved", "Why no fix was believed for a minute") public var unbelieved: String?
+    @Field("stray", "Why many of the last minute's bytes are in no sentence") public var stray: String?
     @Field("satellites_used", "Satellites in the last epoch, with or without a fix") public var satellitesUsed: Int?
     @Field("satellites_in_view", "Satellites that the receiver lists") public var satellitesInView: Int?
     @Field("satellites_strong", "Of these, received with 30 dB-Hz or more") public var satellitesStrong: Int?

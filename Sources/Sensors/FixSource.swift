@@ -69,6 +69,10 @@ public protocol FixSource: AnyObject {
     var antenna: AntennaState? { get }
     /// A problem besides the state, for people; nil = nothing.
     var remark: String? { get }
+    /// That much of what arrives is part of no sentence, with cause and cure, for people; nil = little.
+    var stray: String? { get }
+    /// What bytes that are no sentences come from, and what to do, for people.
+    var strayCause: String { get }
     /// Makes the next attempt now: what was missing may be there.
     func retryNow(at now: EventTime)
     /// A device was added, removed or changed; nil = events were lost, so it may be any.
@@ -85,6 +89,8 @@ extension FixSource {
     public var satellites: SatelliteView? { nil }
     public var antenna: AntennaState? { nil }
     public var remark: String? { nil }
+    public var stray: String? { nil }
+    public var strayCause: String { StrayCause.serial }
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
     public func retryNow(at now: EventTime) {}
     public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}

@@ -8,6 +8,7 @@ import Positioning
 package struct LiveStream {
     /// The longest pause in reading after the first bytes of an epoch.
     static let restMax = Duration.milliseconds(150)
+    private static let quietMax = Duration.seconds(60)
 
     package private(set) var state = SourceState.opening
     private var decoder: NMEADecoder
@@ -22,6 +23,11 @@ package struct LiveStream {
     /// Set where epochs have a position in a file.
     private var file: FileStream?
     private(set) var isAsleep = false
+    private var stray = StrayBytes()
+    /// Of bytes that are part of no sentence, for people.
+    private let strayCause: String
+    /// Since when no byte has come; nil = closed.
+    private var quietSince: EventTime?
     /// How far apart epochs may be though they were closer so far; nil = as they were.
     var expectedInterval: Duration? {
         didSet {
@@ -31,11 +37,12 @@ package struct LiveStream {
     }
 
     /// - Parameter staleness: the shortest time without a sentence that counts as silence.
-    package init(settings: NMEADecoder.Settings, staleness: Duration) {
+    package init(settings: NMEADecoder.Settings, staleness: Duration, strayCause: String) {
         var settings = settings
         settings.live = true
         decoder = NMEADecoder(settings: settings)
         stalenessMin = max(staleness, .milliseconds(1))
+        self.strayCause = strayCause
     }
 
     /// Continues a log whose end was reached and that grows from now on.
@@ -49,6 +56,7 @@ package struct LiveStream {
         isOpen = true
         isAnnounced = true
         stalenessMin = max(staleness, .milliseconds(1))
+        strayCause = StrayCause.file
         staleAt = now + self.staleness
     }
 
@@ -57,6 +65,12 @@ package struct LiveStream {
     var antenna: AntennaState? { decoder.antenna }
 
     var isResting: Bool { restEnd != nil }
+
+    /// That much of what arrives is no sentence, and why; nil = little.
+    var strayWords: String? { stray.words(strayCause) }
+
+    /// When a connection over which nothing comes is worth less than a new one.
+    var quietEnd: EventTime? { quietSince.map { $0 + max(Self.quietMax, staleness * 2) } }
 
     /// The next of: end of the rest, end of an epoch by silence, staleness.
     package var nextDeadline: EventTime? {
@@ -69,11 +83,21 @@ package struct LiveStream {
         announce(.opening, &events)
     }
 
-    package mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
+    /// - Parameter isAgain: after a connection that was silent; that it is silent stays true until something comes.
+    package mutating func opened(at now: EventTime, isAgain: Bool = false, _ events: inout [SourceEvent]) {
         isOpen = true
         lastByte = nil
+        quietSince = now
+        if isAgain, state == .silent { return }
         staleAt = now + staleness
         announce(.opening, &events)
+    }
+
+    /// The connection is given up because nothing comes over it.
+    mutating func gaveUpQuiet(at now: EventTime, _ events: inout [SourceEvent]) {
+        if isOpen { streamBroken(continuesAs: nil, at: now, &events) }
+        isOpen = false
+        quietSince = nil
     }
 
     /// Nothing can arrive any more. An open epoch is emitted as it is.
@@ -82,6 +106,7 @@ package struct LiveStream {
     package mutating func lost(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         if isOpen { streamBroken(continuesAs: nil, at: now, &events) }
         isOpen = false
+        quietSince = nil
         announce(.lost(reason: reason), &events)
     }
 
@@ -100,6 +125,7 @@ package struct LiveStream {
         }
         if isOpen { streamBroken(continuesAs: nil, at: now, &events) }
         isOpen = false
+        quietSince = nil
         return .close
     }
 
@@ -116,6 +142,7 @@ package struct LiveStream {
         decoder.endOfInput { epochs.append(($0, $1)) }
         hand(over: epochs, &events)
         decoder.reset(at: now)
+        stray = StrayBytes()
         arrivals = ArrivalInterval()
         restEnd = nil
         staleAt = nil
@@ -134,7 +161,9 @@ package struct LiveStream {
         decoder.decode(bytes, at: now) { epochs.append(($0, $1)) }
         let sentences = decoder.counters.sentences - sentencesBefore
         lastByte = now
+        quietSince = now
         if sentences > 0 { announce(.receiving, &events) }
+        if stray.received(decoder.counters, at: now), let strayWords { events.append(.notice(strayWords)) }
         hand(over: epochs, &events)
         if sentences > 0 || staleAt == nil { staleAt = now + staleness }
         rest(at: now, bufferTime: bufferTime, epochEnded: !epochs.isEmpty)

@@ -120,7 +120,8 @@ final class SimulatedReceiver: FixSource {
         self.asset = asset
         self.host = host
         live = LiveStream(
-            settings: .init(), staleness: asset.parkedInterval > 5 ? .seconds(100) : .seconds(5))
+            settings: .init(), staleness: asset.parkedInterval > 5 ? .seconds(100) : .seconds(5),
+            strayCause: StrayCause.serial)
     }
 
     var nextDeadline: EventTime? {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import NMEA
 import Positioning
 import Synchronization
 import Testing
@@ -81,13 +82,27 @@ import Testing
         #expect(loop.lossReason?.contains("nothing listens") == true)
     }
 
-    @Test func halfOpenConnectionIsReportedSilent() throws {
+    @Test func aConnectionOverWhichNothingComesIsMadeAgain() throws {
         let (server, loop) = try connected()
-        defer { server.hangUp() }
         loop.pass(.seconds(5))
         #expect(loop.states == [.opening, .silent])
-        #expect(loop.source.nextDeadline == nil)
-        #expect(loop.source.descriptor != nil)
+        loop.pass(.milliseconds(54_999))
+        #expect(loop.source.descriptor != nil && loop.notices.isEmpty)
+        for pause: Int64 in [1, 2] {
+            loop.pass(.milliseconds(pause == 1 ? 1 : 60_000))
+            #expect(loop.source.descriptor == nil)
+            server.hangUp()
+            loop.pass(.seconds(pause))
+            loop.takeInput()
+            try server.accept()
+        }
+        // It is said once, and is silent until something comes.
+        #expect(loop.notices.count == 1 && loop.notices.first?.contains("nothing comes: connecting again") == true)
+        #expect(loop.states == [.opening, .silent])
+        try writeAll(Receiver.log(0..<3), to: server.client)
+        loop.reach { loop.seconds.count == 2 }
+        #expect(loop.states == [.opening, .silent, .receiving])
+        server.hangUp()
     }
 
     @Test func anUnansweredConnectIsGivenUpAfterTenSeconds() throws {
@@ -231,15 +246,28 @@ private final class Gate: Sendable {
         #expect(loop.states == [.opening, .receiving, .opening, .receiving])
     }
 
-    @Test func aSentenceDoesNotGoOnInTheNextDatagram() throws {
+    @Test func sentencesThatABridgeCutAreJoined() throws {
         let (source, loop, port) = try listening(UDPSettings(port: 0))
-        let sentence = Receiver.rmc(0)
-        try send(String(sentence.prefix(20)), to: port)
-        try send(String(sentence.dropFirst(20)), to: port)
-        try send(Receiver.rmc(1), to: port)
-        loop.reach { source.counters.sentences == 1 }
+        let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(fd) }
+        let target = try #require(SocketAddress(numericHost: "127.0.0.1", port: port))
+        var rest = Array(Receiver.log(0..<20).utf8)[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(100))
+            rest = rest.dropFirst(100)
+            try #require(target.withPointer { sendto(fd, piece, piece.count, 0, $0, $1) } == piece.count)
+            if rest.isEmpty { try send(Receiver.rmc(19).replacing("A*", with: "B*"), to: port) }
+        }
+        loop.reach { source.counters.sentences == 40 && source.counters.checksumErrors == 1 }
         loop.pass(.milliseconds(300))
-        #expect(loop.seconds == [1])
+        #expect(loop.seconds == Array(0..<20))
+        #expect(loop.fixes.allSatisfy { $0.altitudeMSL != nil && $0.speed != nil })
+        // One that nothing continues is counted.
+        try send(String(Receiver.rmc(30).prefix(20)), to: port)
+        loop.takeInput()
+        #expect(source.counters.badBytes == 0)
+        loop.pass(.seconds(1))
+        #expect(source.counters.badBytes == 1)
     }
 
     @Test func takesOneSenderOnlyWhereToldSo() throws {
@@ -271,5 +299,94 @@ private final class Gate: Sendable {
         let loop = TestLoop(UDPSource(settings: UDPSettings(host: "localhost", port: 0)))
         loop.start()
         #expect(loop.lossReason?.contains("in digits") == true)
+    }
+}
+
+@Suite struct DatagramJoinerTests {
+    private struct Datagram {
+        var text: String
+        /// Milliseconds.
+        var at = 0
+        var port: UInt16 = 1
+    }
+
+    /// What is taken of datagrams, and what still waits at the end.
+    private func taken(_ datagrams: [Datagram]) throws -> (texts: [String], waits: Bool) {
+        var joiner = DatagramJoiner()
+        var texts: [String] = []
+        func take(_ bytes: Span<UInt8>) {
+            texts.append(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
+        }
+        for datagram in datagrams {
+            let sender = try #require(SocketAddress(numericHost: "127.0.0.1", port: datagram.port))
+            let at = EventTime(nanoseconds: Int64(datagram.at) * 1_000_000)
+            joiner.received(Array(datagram.text.utf8).span, from: sender, at: at, take)
+        }
+        return (texts, joiner.nextDeadline != nil)
+    }
+
+    @Test func joinsTheRestsOfEachSender() throws {
+        let a = Receiver.rmc(1)
+        let b = Receiver.gga(2)
+        // The line end is one character.
+        let plain = String(a.dropLast())
+        let cases: [([Datagram], [String], waits: Bool)] = [
+            ([.init(text: a)], [a], false),
+            // Without a line end, and as a C string with its end.
+            ([.init(text: plain)], [plain], false), ([.init(text: plain + "\u{0}")], [plain + "\u{0}"], false),
+            ([.init(text: plain + plain)], [plain + plain], false),
+            ([.init(text: String(a.prefix(30))), .init(text: String(a.dropFirst(30)))], [a], false),
+            ([.init(text: a + b.prefix(9)), .init(text: b.dropFirst(9) + "$G")], [a, b], true),
+            // Within the checksum, and within the line end.
+            ([.init(text: String(plain.dropLast())), .init(text: plain.suffix(1) + "\r\n")], [a], false),
+            ([.init(text: plain + "\r"), .init(text: "\n")], [plain + "\r", "\n"], false),
+            // What begins anew drops the rest.
+            ([.init(text: String(a.prefix(30))), .init(text: b)], [String(a.prefix(30)), b], false),
+            ([.init(text: String(a.prefix(30))), .init(text: "{}\n")], [String(a.prefix(30)), "{}\n"], false),
+            // After a second nothing continues it.
+            (
+                [.init(text: String(a.prefix(30))), .init(text: String(a.dropFirst(30)), at: 1000)],
+                [String(a.prefix(30)), String(a.dropFirst(30))], false
+            ),
+            ([.init(text: String(a.prefix(30))), .init(text: String(a.dropFirst(30)), at: 999)], [a], false),
+            (
+                [
+                    .init(text: String(a.prefix(30))), .init(text: String(b.prefix(30)), port: 2),
+                    .init(text: String(b.dropFirst(30)), port: 2), .init(text: String(a.dropFirst(30))),
+                ], [b, a], false
+            ),
+            ([.init(text: "")], [], false), ([.init(text: "\u{0}")], ["\u{0}"], false),
+        ]
+        for (datagrams, texts, waits) in cases {
+            let found = try taken(datagrams)
+            #expect(found.texts == texts && found.waits == waits, "\(datagrams.map(\.text)): \(found)")
+        }
+    }
+
+    @Test func whatWaitsIsBounded() throws {
+        let long = String(repeating: "x", count: 4097)
+        #expect(try taken([.init(text: "$" + long)]).texts == ["$" + long])
+        let many = (1...9).map { Datagram(text: "$GP\($0)", port: $0) }
+        #expect(try taken(many).texts == ["$GP1"])
+    }
+}
+
+@Suite struct StrayBytesTests {
+    @Test func aMinuteWithManyIsAProblemUntilOneWithFew() {
+        var stray = StrayBytes()
+        var counters = NMEACounters()
+        var began: [Int] = []
+        for second in 0..<200 {
+            counters.bytes += 100
+            if (70..<130).contains(second) { counters.strayBytes += 20 }
+            if stray.received(counters, at: EventTime(nanoseconds: Int64(second) * 1_000_000_000)) {
+                began.append(second)
+            }
+            if second == 125 {
+                #expect(stray.words("why")?.hasSuffix(" % of the bytes belong to no sentence: why") == true)
+            }
+        }
+        #expect(began == [120])
+        #expect(stray.percent == nil)
     }
 }

@@ -228,7 +228,7 @@ import Testing
             "repeated_on_fresh_connection":0,"unasked_answers":0,"motion":{"state":"\#(evil)","since":"\#(evil)","odometer":1,"trips":1,"stops":1,\#
             "gaps":1,"admitted":1,"rejected":{},"kept":1,"subscribers_refused":0,"engine":{"mode":"x","priority":"\#(evil)",\#
             "interval_ms":1,"displacement":1},"trackables":0,"resolutions":{}},"source":{"name":"\#(evil)","state":"\#(evil)",\#
-            "bytes":0,"sentences":0,"fixes":0,"void_epochs":0,"checksum_errors":0,"too_long":0,"bad_bytes":0,"bad_fields":0,\#
+            "bytes":0,"sentences":0,"fixes":0,"void_epochs":0,"checksum_errors":0,"too_long":0,"bad_bytes":0,"stray_bytes":0,"bad_fields":0,\#
             "late":0,"dateless":0},"power":{"low":false},"queue":{"queue_depth":1,"disk_error":"\#(evil)"},\#
             "endpoints":[{"name":"\#(evil)","state":"\#(evil)","waiting":1,"problem":"\#(evil)","advice":"\#(evil)"}]}
             """#

@@ -116,10 +116,12 @@ public struct AgentLog {
     }
 
     /// - Parameters:
+    ///   - strayCause: of bytes that are no sentences.
     ///   - expected: it is what the receiver was asked for, and happens many times a day.
     ///   - lines: how many may be logged: a plug with a bad contact does not fill the journal.
     func sourceChanged(
-        _ name: String, _ state: SourceState, expected: Bool = false, lines: inout LineBudget, at now: EventTime
+        _ name: String, _ state: SourceState, strayCause: String, expected: Bool = false, lines: inout LineBudget,
+        at now: EventTime
     ) {
         let (usual, words, word): (Logger.Level, String, String) =
             switch state {
@@ -127,10 +129,7 @@ public struct AgentLog {
             case .receiving: (.notice, "receiving", "receiving")
             case .silent: (.warning, "silent: the line is open, but nothing arrives", "silent")
             case .unreadable:
-                (
-                    .warning, "unreadable: bytes arrive, but no sentence (wrong baud rate or a binary protocol)",
-                    "unreadable"
-                )
+                (.warning, "unreadable: bytes, but no sentence: \(strayCause)", "unreadable")
             case .lost(let reason): (.warning, "lost: \(reason)", "lost")
             case .ended: (.notice, "end of input", "ended")
             }

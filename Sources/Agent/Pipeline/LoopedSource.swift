@@ -95,7 +95,8 @@ final class LoopedSource {
         switch event {
         case .stateChanged(let state):
             self.state = state
-            log.sourceChanged(source.name, state, expected: isProbing, lines: &lines, at: now)
+            log.sourceChanged(
+                source.name, state, strayCause: source.strayCause, expected: isProbing, lines: &lines, at: now)
             if state != .opening { isProbing = false }
         case .notice(let text):
             log.receiverNotice("receiver \(source.name): \(text)", lines: &noticeLines, at: now)

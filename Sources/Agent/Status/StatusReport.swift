@@ -78,12 +78,12 @@ struct StatusReport {
     private static func problems(of pipeline: Pipeline) -> [String] {
         var problems: [String] = []
         switch pipeline.sourceState {
-        case .receiving, .ended: break
+        case .receiving, .ended: if let stray = pipeline.source.stray { problems.append("receiver: \(stray)") }
         // A line that is closed on purpose is no problem.
         case _ where pipeline.receiverSleep != nil: break
         case .opening: problems.append("receiver: opening")
         case .silent: problems.append("receiver: silent")
-        case .unreadable: problems.append("receiver: bytes but no sentence")
+        case .unreadable: problems.append("receiver: bytes, but no sentence: \(pipeline.source.strayCause)")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
         if let unbelieved = pipeline.reception.unbelieved, unbelieved.isLasting {
@@ -272,6 +272,8 @@ extension StatusReport {
         source.checksumErrors = counters.checksumErrors
         source.tooLong = counters.tooLong
         source.badBytes = counters.badBytes
+        source.strayBytes = counters.strayBytes
+        source.stray = pipeline.source.stray
         source.badFields = counters.badFields
         source.late = counters.late
         source.dateless = counters.dateless

@@ -65,6 +65,11 @@ extension Metric {
         .one(.counter, .source, "bad_bytes", as: "cut_sentences", "sentences cut off by other bytes") {
             $0.source.badBytes
         },
+        .one(
+            .counter, .source, "stray_bytes", as: "stray", unit: "bytes", "bytes in no sentence and in no line of gpsd"
+        ) {
+            $0.source.strayBytes
+        },
         .one(.counter, .source, "bad_fields", "fields that could not be read") { $0.source.badFields },
         .one(.counter, .source, "late", "sentences of an epoch that was closed") { $0.source.late },
         .one(.counter, .source, "dateless", "fixes before the first date") { $0.source.dateless },

@@ -2,6 +2,7 @@ import Configuration
 import ControlProtocol
 import NMEA
 import Positioning
+import Sensors
 
 /// What comes from the receiver: checks 13 to 17 and 26. The daemon has the line open, so it is asked.
 enum SignalChecks {
@@ -24,7 +25,7 @@ enum SignalChecks {
         case "silent": return silent(evidence)
         case "unreadable":
             guard isSerial(evidence) else {
-                return .broken("bytes arrive, and no sentence of NMEA", evidence.sourceLog)
+                return .broken("bytes, but no sentence: \(strayCause(evidence))", evidence.sourceLog)
             }
             return .broken(
                 "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))",
@@ -36,6 +37,16 @@ enum SignalChecks {
 
     private static func isSerial(_ evidence: Evidence) -> Bool {
         if case .serial? = evidence.config?.source { true } else { false }
+    }
+
+    private static func strayCause(_ evidence: Evidence) -> String {
+        switch evidence.config?.source {
+        case .tcp?: StrayCause.tcp
+        case .udp?: StrayCause.udp
+        case .gpsd?: StrayCause.gpsd
+        case .file?: StrayCause.file
+        case .serial?, nil: StrayCause.serial
+        }
     }
 
     private static func silent(_ evidence: Evidence) -> Finding {
@@ -51,6 +62,7 @@ enum SignalChecks {
     }
 
     private static func received(_ source: SourceStatus, _ evidence: Evidence) -> Finding {
+        if let stray = source.stray { return .degraded(stray, evidence.tryAuto) }
         let broken = [source.checksumErrors, source.badBytes, source.tooLong].reduce(0) { $0 + Double($1) }
         let share = broken / max(1, broken + Double(source.sentences))
         guard broken >= 10, share > brokenShare else {

@@ -67,6 +67,9 @@ public final class FileSource: FixSource {
 
     deinit { buffer.deallocate() }
 
+    public var stray: String? { live?.strayWords }
+    public var strayCause: String { StrayCause.file }
+
     public var descriptor: Int32? {
         guard !isPaused, let file, scheduled.isEmpty, live?.isResting != true else { return nil }
         switch file.kind {

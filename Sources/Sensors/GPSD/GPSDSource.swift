@@ -107,6 +107,8 @@ public final class GPSDSource: FixSource {
 
     public var counters: NMEACounters { stream.decoder.counters }
     public var satellites: SatelliteView? { stream.decoder.satellites }
+    public var stray: String? { stream.strayWords }
+    public var strayCause: String { StrayCause.gpsd }
 
     /// The gpsd at the other end; nil while not connected.
     public var version: GPSDVersion? { stream.decoder.version }

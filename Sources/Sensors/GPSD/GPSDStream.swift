@@ -18,6 +18,7 @@ struct GPSDStream {
     /// Whether a device is gone from the host that gpsd runs on; false where that cannot be known.
     private let isUnplugged: (String) -> Bool
     private var arrivals = ArrivalInterval()
+    private var stray = StrayBytes()
     private var isOpen = false
     private var isAnnounced = false
     private var restEnd: EventTime?
@@ -48,6 +49,7 @@ struct GPSDStream {
     }
 
     var isResting: Bool { restEnd != nil }
+    var strayWords: String? { stray.words(StrayCause.gpsd) }
 
     /// The next of: end of the rest, end of an epoch by silence, staleness, an answer that does not come.
     var nextDeadline: EventTime? {
@@ -91,8 +93,14 @@ struct GPSDStream {
 
     mutating func received(_ line: [UInt8], at now: EventTime, _ events: inout [SourceEvent]) {
         var epochs: [Epoch] = []
+        let used = decoder.device
         let kind = decoder.decode(line, at: now) { epochs.append($0) }
         hand(over: epochs, &events)
+        if stray.received(decoder.counters, at: now), let strayWords { events.append(.notice(strayWords)) }
+        if let used, let device = decoder.device, device != used {
+            arrivals = ArrivalInterval()
+            events.append(.notice("\(device) is used: \(used) gives no fix"))
+        }
         switch kind {
         case .report:
             lastReport = now

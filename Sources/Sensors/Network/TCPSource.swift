@@ -28,8 +28,9 @@ public struct TCPSettings: Sendable {
 
 /// A receiver behind a TCP server (a serial server, a multiplexer, a phone).
 ///
-/// A connection that ends is made again after 1 s, doubling to 60 s until sentences arrive. One that merely goes silent
-/// is kept: keepalive finds out within a minute whether the other side is still there.
+/// A connection that ends is made again after 1 s, doubling to 60 s until sentences arrive, and so is one over which nothing
+/// has come for a minute, or for six intervals of the receiver where that is longer: many serial servers forget a client, or keep
+/// the line for one that is gone. Keepalive finds a host that is gone within a minute.
 public final class TCPSource: FixSource {
     public let name: String
 
@@ -47,6 +48,8 @@ public final class TCPSource: FixSource {
     private var live: LiveStream
     private var phase = Phase.closed
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(60))
+    /// The connection is made again because nothing came over the last one.
+    private var wasQuiet = false
     /// A lookup that still runs after its timeout.
     private var overdueLookup: HostLookup?
 
@@ -60,7 +63,7 @@ public final class TCPSource: FixSource {
         self.jitter = jitter
         self.resolver = resolver
         name = "tcp \(settings.host):\(settings.port)"
-        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness, strayCause: StrayCause.tcp)
     }
 
     deinit { close() }
@@ -81,7 +84,7 @@ public final class TCPSource: FixSource {
     public var nextDeadline: EventTime? {
         switch phase {
         case .waiting(let until), .lookingUp(_, let until), .connecting(_, _, _, let until): until
-        case .connected: live.nextDeadline
+        case .connected: [live.nextDeadline, live.quietEnd].compactMap { $0 }.min()
         case .closed: nil
         }
     }
@@ -89,6 +92,8 @@ public final class TCPSource: FixSource {
     public var counters: NMEACounters { live.counters }
     public var satellites: SatelliteView? { live.satellites }
     public var antenna: AntennaState? { live.antenna }
+    public var stray: String? { live.strayWords }
+    public var strayCause: String { StrayCause.tcp }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
@@ -127,6 +132,7 @@ public final class TCPSource: FixSource {
                 live.restEnded(at: now)
                 read(fd, at: now, &events)
                 live.deadlineReached(at: now, &events)
+                giveUpQuiet(at: now, &events)
             case .closed: break
             }
         }
@@ -229,7 +235,21 @@ public final class TCPSource: FixSource {
     private func connected(_ fd: Int32, at now: EventTime, _ events: inout [SourceEvent]) {
         keepAlive(fd)
         phase = .connected(fd)
-        live.opened(at: now, &events)
+        live.opened(at: now, isAgain: wasQuiet, &events)
+    }
+
+    private func giveUpQuiet(at now: EventTime, _ events: inout [SourceEvent]) {
+        guard case .connected(let fd) = phase, let end = live.quietEnd, now >= end else { return }
+        Glibc.close(fd)
+        if !wasQuiet {
+            events.append(
+                .notice(
+                    "\(settings.host):\(settings.port) is connected, and nothing comes: connecting again, now and each time "
+                        + "that nothing comes; is the receiver on, and does another client hold it?"))
+        }
+        wasQuiet = true
+        phase = .waiting(until: now + retry.next(spread: jitter()))
+        live.gaveUpQuiet(at: now, &events)
     }
 
     private func read(_ fd: Int32, at now: EventTime, _ events: inout [SourceEvent]) {
@@ -240,7 +260,10 @@ public final class TCPSource: FixSource {
                 let count = recv(fd, buffer.baseAddress, buffer.count, 0)
                 if count > 0 {
                     let bytes = Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count]))
-                    if live.received(bytes, at: now, bufferTime: nil, &events) > 0 { retry.reset() }
+                    if live.received(bytes, at: now, bufferTime: nil, &events) > 0 {
+                        retry.reset()
+                        wasQuiet = false
+                    }
                     if count < buffer.count { return }
                     continue
                 }
@@ -259,6 +282,7 @@ public final class TCPSource: FixSource {
 
     private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         phase = .waiting(until: now + retry.next(spread: jitter()))
+        wasQuiet = false
         live.lost(reason, at: now, &events)
     }
 

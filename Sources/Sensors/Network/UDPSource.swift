@@ -26,7 +26,7 @@ public struct UDPSettings: Sendable {
     }
 }
 
-/// A receiver that sends its sentences as datagrams. A sentence does not continue in the next datagram.
+/// A receiver that sends its sentences as datagrams, whole or cut as they came from a serial line.
 public final class UDPSource: FixSource {
     public let name: String
     /// Datagrams of other senders than the configured one.
@@ -39,6 +39,7 @@ public final class UDPSource: FixSource {
     /// The configured sender in the form in which senders are compared.
     private let sender: String?
     private var live: LiveStream
+    private var joiner = DatagramJoiner()
     private var fd: Int32?
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
     private var retryAt: EventTime?
@@ -47,14 +48,19 @@ public final class UDPSource: FixSource {
         self.settings = settings
         sender = settings.from.map { SocketAddress(numericHost: $0, port: 0)?.host ?? $0 }
         name = "udp \(settings.host.contains(":") ? "[\(settings.host)]" : settings.host):\(settings.port)"
-        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness, strayCause: StrayCause.udp)
     }
 
     deinit { close() }
 
     public var descriptor: Int32? { live.isResting ? nil : fd }
 
-    public var nextDeadline: EventTime? { fd == nil ? retryAt : live.nextDeadline }
+    public var nextDeadline: EventTime? {
+        fd == nil ? retryAt : [live.nextDeadline, joiner.nextDeadline].compactMap { $0 }.min()
+    }
+
+    public var stray: String? { live.strayWords }
+    public var strayCause: String { StrayCause.udp }
 
     public var counters: NMEACounters { live.counters }
     public var satellites: SatelliteView? { live.satellites }
@@ -84,6 +90,7 @@ public final class UDPSource: FixSource {
             }
             live.restEnded(at: now)
             read(at: now, &events)
+            joiner.deadlineReached(at: now) { take($0, at: now, &events) }
             live.deadlineReached(at: now, &events)
         }
     }
@@ -92,6 +99,7 @@ public final class UDPSource: FixSource {
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
         act(deliver) { events in
+            if asleep { joiner.end { take($0, at: now, &events) } }
             switch live.setAsleep(asleep, at: now, &events) {
             case .close: close()
             case .open:
@@ -152,23 +160,27 @@ public final class UDPSource: FixSource {
                 let (count, origin) = withUnsafeMutablePointer(to: &storage) {
                     $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
                         let count = recvfrom(fd, buffer.baseAddress, buffer.count, 0, pointer, &length)
-                        let wanted = count >= 0 && sender != nil
-                        return (count, wanted ? SocketAddress(copying: pointer, length: length).host : nil)
+                        return (count, count >= 0 ? SocketAddress(copying: pointer, length: length) : nil)
                     }
                 }
-                if count < 0 {
+                guard count >= 0, let origin else {
                     // Anything but "no more" is about one datagram or an ICMP reply: the socket is still good.
                     if errno == EAGAIN { return }
                     continue
                 }
-                guard origin == sender else {
+                guard sender == nil || origin.host == sender else {
                     refused += 1
                     continue
                 }
                 let bytes = Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count]))
-                live.received(bytes, at: now, bufferTime: Self.bufferTime, &events)
-                live.sentenceBroken()
+                joiner.received(bytes, from: origin, at: now) { take($0, at: now, &events) }
             }
         }
+    }
+
+    /// - Parameter bytes: whole lines, or what nothing continues.
+    private func take(_ bytes: Span<UInt8>, at now: EventTime, _ events: inout [SourceEvent]) {
+        live.received(bytes, at: now, bufferTime: Self.bufferTime, &events)
+        live.sentenceBroken()
     }
 }

@@ -37,7 +37,7 @@ public final class SerialSource: FixSource {
         self.settings = settings
         self.devices = devices
         name = "serial \(settings.device)"
-        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness, strayCause: StrayCause.serial)
         control = ReceiverControl(profile: settings.receiver)
     }
 
@@ -63,6 +63,8 @@ public final class SerialSource: FixSource {
     public var rate: ReceiverRate? { control.rate }
 
     public var remark: String? { owner.remark }
+    public var stray: String? { live.strayWords }
+    public var strayCause: String { StrayCause.serial }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
