@@ -6,7 +6,7 @@ struct AccuracyEstimator: Sendable {
     /// Drift is measured by arrival; otherwise by the receiver's own times.
     var live: Bool
     /// Newest fix with satellites, from where dead reckoning drifts away.
-    private var anchor: (at: EventTime, time: UTCTime?, timeOfDay: Int)?
+    private var anchor: (at: EventTime, timeOfDay: Int)?
 
     init(rangeErrors: UserRangeErrors, live: Bool) {
         self.rangeErrors = rangeErrors
@@ -17,7 +17,7 @@ struct AccuracyEstimator: Sendable {
     /// - Returns: metres above 0; nil when unknown.
     mutating func horizontalAccuracy(of fix: Fix, reported: Double?) -> Double? {
         if (FixQuality.gps.rawValue...FixQuality.rtkFloat.rawValue).contains(fix.quality.rawValue) {
-            anchor = (fix.at, fix.time, fix.timeOfDay)
+            anchor = (fix.at, fix.timeOfDay)
         }
         if let reported { return reported }
         guard let hdop = fix.hdop,
@@ -30,7 +30,6 @@ struct AccuracyEstimator: Sendable {
     private func secondsAdrift(at fix: Fix) -> Double? {
         guard let anchor else { return nil }
         if live { return fix.at.seconds(since: anchor.at) }
-        if let time = fix.time, let since = anchor.time { return Double(time.milliseconds - since.milliseconds) / 1000 }
         let elapsed = fix.timeOfDay - anchor.timeOfDay
         return Double(elapsed < 0 ? elapsed + 86_400_000 : elapsed) / 1000
     }

@@ -28,6 +28,8 @@ public struct GPSDDecoder: Sendable {
     private static let fixPatience = Duration.seconds(10)
     /// Without a time an epoch could go on for ever at a few reports a second.
     private static let longestEpoch = Duration.seconds(2)
+    /// The same time again after this long is another epoch, of a receiver whose clock stands.
+    private static let repeatAfter = Duration.milliseconds(900)
     /// HDOP and satellites of an older SKY object say nothing about a fix.
     private static let skyLife = Duration.seconds(10)
     /// Metres that gpsd multiplies HDOP with where the receiver reports no error of its own, and calls 95 %.
@@ -39,14 +41,17 @@ public struct GPSDDecoder: Sendable {
     /// Set = only this device counts; nil = the first that gives a fix, until ``deviceWentStale()``.
     private let configuredDevice: String?
     private let readsEverySurvey: Bool
+    /// false = lines of a log.
+    private let live: Bool
     private var dates: DateKeeper
+    private var held = HeldEpochs()
     private var accuracy: AccuracyEstimator
     private var intervals = RecentIntervals()
     private var draft: GPSDDraft?
     /// Newest line of the receiver in use.
     private var newestLineAt: EventTime?
-    /// What came last, by gpsd's own time. Kept over a reconnect, after which gpsd may repeat it.
-    private var emitted: (device: String?, time: UTCTime)?
+    /// What came last, by gpsd's own time, and when; nil = before a reconnect, after which gpsd may repeat it.
+    private var emitted: (device: String?, time: UTCTime, at: EventTime?)?
     private var hdop: (device: String?, value: Double, at: EventTime)?
     private var satellitesUsed: (device: String?, value: Int, at: EventTime)?
     /// Their count alone, since the list is not read; nil = gpsd has not sent it.
@@ -63,15 +68,31 @@ public struct GPSDDecoder: Sendable {
     public private(set) var version: GPSDVersion?
     /// As gpsd listed them last, with what it said of each since.
     public private(set) var devices: [GPSDDevice] = []
+    private var counts = NMEACounters()
+
     /// Lines count as sentences.
-    public private(set) var counters = NMEACounters()
+    public var counters: NMEACounters {
+        var counters = counts
+        counters.datesRefused = dates.refused
+        return counters
+    }
+
+    /// As in ``NMEADecoder``.
+    public var hostTime: HostTime? {
+        get { dates.host }
+        set { dates.host = newValue }
+    }
+
+    /// What is known of the receiver's dates.
+    public var receiverDates: ReceiverDates { dates.state }
 
     /// - Parameter settings: range errors and rollover count; gpsd has read the sentences.
     public init(settings: NMEADecoder.Settings = .init(live: true), device: String? = nil) {
         configuredDevice = device
         self.device = device
         readsEverySurvey = settings.readsEverySurvey
-        dates = DateKeeper(newest: nil, rollover: settings.rollover)
+        live = settings.live
+        dates = DateKeeper(newest: nil, rollover: settings.rollover, known: settings.latestKnownTime)
         accuracy = AccuracyEstimator(rangeErrors: settings.rangeErrors, live: true)
     }
 
@@ -93,18 +114,18 @@ public struct GPSDDecoder: Sendable {
     public mutating func decode(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
         let read = decodeIfReadable(line, at: now, emit)
         if read == .unreadable {
-            counters.bytes += line.count + 1
-            counters.badBytes += 1
-            counters.strayBytes += line.count
+            counts.bytes += line.count + 1
+            counts.badBytes += 1
+            counts.strayBytes += line.count
         }
         return read
     }
 
     /// As `decode`, for what may be no line of gpsd: that is not counted.
     package mutating func decodeIfReadable(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
-        guard let report = GPSDReport(line: line, badFields: &counters.badFields) else { return .unreadable }
-        counters.bytes += line.count + 1
-        counters.sentences += 1
+        guard let report = GPSDReport(line: line, badFields: &counts.badFields) else { return .unreadable }
+        counts.bytes += line.count + 1
+        counts.sentences += 1
         return take(report, at: now, emit)
     }
 
@@ -134,7 +155,7 @@ public struct GPSDDecoder: Sendable {
             return heard(device, at: now)
         case .error(let message): return .error(message)
         case .other:
-            counters.unknownTypes += 1
+            counts.unknownTypes += 1
             return .other
         }
     }
@@ -145,12 +166,17 @@ public struct GPSDDecoder: Sendable {
     }
 
     /// The connection ended: emits the last epoch.
-    public mutating func endOfInput(_ emit: (Epoch) -> Void) { close(emit) }
+    public mutating func endOfInput(_ emit: (Epoch) -> Void) {
+        close(emit)
+        guard !held.isEmpty else { return }
+        release(dates.logEnded() ?? .expected, emit)
+    }
 
     /// What was true of the gpsd before need not be true of the next: forgets its devices and what was learnt of the
     /// receiver. Call ``endOfInput(_:)`` before, to get an open epoch.
     public mutating func reset() {
         draft = nil
+        emitted?.at = nil
         version = nil
         devices = []
         forgetReceiver()
@@ -220,8 +246,11 @@ public struct GPSDDecoder: Sendable {
             return line
         }
         if let emitted, position.time == emitted.time, position.device == emitted.device {
-            counters.late += 1
-            return line
+            guard let at = emitted.at, now >= at + Self.repeatAfter else {
+                counts.late += 1
+                return line
+            }
+            counts.repeats += 1
         }
         close(emit)
         draft = GPSDDraft(position, at: now)
@@ -239,27 +268,41 @@ public struct GPSDDecoder: Sendable {
         draft = nil
         if let time = done.time {
             if let emitted { intervals.add(time.milliseconds(since: emitted.time)) }
-            emitted = (done.device, time)
+            emitted = (done.device, time, done.at)
         }
         var epoch = done.solution(
             hdop: hdop.flatMap { isFresh($0.device, $0.at, done) ? $0.value : nil },
             satellitesUsed: satellitesUsed.flatMap { isFresh($0.device, $0.at, done) ? $0.value : nil })
+        let at = live ? done.at : nil
+        var dating = DateKeeper.Dating()
         switch epoch {
         case .fix(var fix):
             if let time = done.time, ReceiverRange.days.contains(time.daysSince1970) {
-                let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: time.daysSince1970)
-                fix.time = dating.time
-                fix.rollover = dating.rollover
+                dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: time.daysSince1970, at: at)
             }
             fix.horizontalAccuracy = horizontalAccuracy(of: fix, done)
-            counters.fixes += 1
-            if fix.time == nil { counters.dateless += 1 }
             epoch = .fix(fix)
         case .void(var void):
             if readsEverySurvey { void.satellitesInView = satellites?.inView }
-            void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
-            counters.voidEpochs += 1
+            if let timeOfDay = void.timeOfDay { dating = dates.counted(timeOfDay: timeOfDay, at: at) }
             epoch = .void(void)
+        }
+        if let choice = dating.before { release(choice, emit) }
+        guard held.isNeeded(for: dating) else { return finish(dating.dated(epoch), emit) }
+        held.add(epoch, dating)
+        if held.isFull, let choice = dates.confirmTrial() { release(choice, emit) }
+    }
+
+    private mutating func release(_ choice: DateKeeper.Choice, _ emit: (Epoch) -> Void) {
+        for item in held.release(choice) { finish(item.epoch, emit) }
+    }
+
+    private mutating func finish(_ epoch: Epoch, _ emit: (Epoch) -> Void) {
+        switch epoch {
+        case .fix(let fix):
+            counts.fixes += 1
+            if fix.time == nil { counts.dateless += 1 }
+        case .void: counts.voidEpochs += 1
         }
         emit(epoch)
     }

@@ -23,6 +23,19 @@ public struct NMEACounters: Hashable, Sendable, Codable {
     public var late = 0
     /// Fixes without a date.
     public var dateless = 0
+    /// Epochs that came again with the time of the one before.
+    public var repeats = 0
+    /// Sentences of another source that has no position, between those of a fix.
+    public var straySentences = 0
+    /// Fixes whose GGA has a quality that is not known.
+    public var unknownQualities = 0
+    /// Fixes whose GSA says that there is none.
+    public var modeConflicts = 0
+    /// Dates that were not believed.
+    public var datesRefused = 0
 
     public init() {}
+
+    /// What contradicted the fix beside it. The fix counted all the same.
+    public var disagreeing: Int { straySentences + unknownQualities + modeConflicts }
 }

@@ -16,6 +16,8 @@ extension NMEADecoder {
         /// Accept known sentences without a checksum. The default is false.
         public var allowMissingChecksum: Bool
         public var rollover: Rollover
+        /// The latest time at which the receiver is known to have been used: a repair leads to three years after it at most.
+        public var latestKnownTime: UTCTime?
         /// Read each list of satellites that the receiver sends instead of one a minute, and tell with a void epoch how many
         /// were in view. It takes longer, and an epoch then depends on what came long before it.
         package var readsEverySurvey = false
@@ -34,12 +36,14 @@ extension NMEADecoder {
     }
 
     /// What to do with dates of receivers that are older than a rollover of the GPS week number (1999-08-22,
-    /// 2019-04-07): they are 1024 weeks early.
+    /// 2019-04-07), and of those that count weeks wrongly in another way.
     public enum Rollover: Hashable, Sendable {
         /// Accept every date: old logs are legitimately old.
         case off
-        /// A date before the build date is moved forward by 1024 weeks until it is not, and flagged; one more than
-        /// 15 years after it makes the fix dateless.
+        /// With ``NMEADecoder/hostTime`` a date that differs from it by whole weeks is moved by them, and one that differs
+        /// otherwise is not believed. Without it a date before the build date is moved forward by 1024 weeks until it is not,
+        /// if that is at most three years after the build and ``Settings/latestKnownTime``. Dates that receivers show before
+        /// they know the date, and those more than 15 years ahead, are none. What was moved is flagged.
         case repair(buildDate: CivilDate)
     }
 }

@@ -86,8 +86,13 @@ public struct NMEADecoder: Sendable {
         assembler.reset(at: now, offset: offset)
     }
 
+    /// The log is over for now: emits epochs whose date was not certain yet, and leaves an open one open.
+    public mutating func logEnded(_ emit: (Epoch, ResumePoint) -> Void) {
+        assembler.logEnded(emit)
+    }
+
     /// The end of a log was reached that grows from now on: as with `Settings.live` from the start. The bytes before
-    /// must have been decoded with times of the same clock as those to come.
+    /// must have been decoded with times of the same clock as those to come. Call ``logEnded(_:)`` before.
     public mutating func wentLive() {
         assembler.wentLive()
     }
@@ -108,6 +113,15 @@ public struct NMEADecoder: Sendable {
 
     /// The satellites of a complete list of the receiver, at 1 Hz at most a minute old; nil before the first.
     public var satellites: SatelliteView? { assembler.satellites.view }
+
+    /// The host's clock, with which dates are compared where `Settings.rollover` repairs them; nil = it is not synchronised.
+    public var hostTime: HostTime? {
+        get { assembler.hostTime }
+        set { assembler.hostTime = newValue }
+    }
+
+    /// What is known of the receiver's dates.
+    public var receiverDates: ReceiverDates { assembler.receiverDates }
 
     /// The antenna as the receiver reported it last; nil when it never did, as most do not.
     public var antenna: AntennaState? { assembler.antenna }

@@ -5,8 +5,10 @@ struct GGA {
     /// Milliseconds since midnight.
     var time: Int?
     var coordinate: Coordinate?
-    /// Empty is none: some receivers give full coordinates with an empty quality while RMC says void.
-    var quality: FixQuality
+    /// nil = the field is empty, or it has a value that is not known: only another sentence can then say that there is a fix.
+    var quality: FixQuality?
+    /// The field of the quality is not empty.
+    var saysQuality: Bool
     var satellitesUsed: Int?
     var hdop: Double?
     /// Metres above mean sea level.
@@ -18,15 +20,25 @@ struct GGA {
     init(_ bytes: Span<UInt8>, _ cursor: inout FieldCursor) {
         time = cursor.time(in: bytes)
         coordinate = cursor.coordinate(in: bytes)
+        saysQuality = cursor.position < bytes.count && bytes[cursor.position] != UInt8(ascii: ",")
         switch cursor.integer(in: bytes) {
         case .some(9): quality = .dgps  // NovAtel OEM: satellite-based augmentation
-        case .some(let digit): quality = FixQuality(rawValue: digit) ?? .none
-        case .none: quality = .none
+        case .some(let digit): quality = FixQuality(rawValue: digit)
+        case .none: quality = nil
         }
         satellitesUsed = cursor.integer(in: bytes)
         hdop = cursor.decimal(in: bytes, 0...1_000_000)
         altitude = cursor.length(in: bytes)
         geoidSeparation = cursor.length(in: bytes)
+    }
+
+    var isNull: Bool { coordinate?.isNull ?? false }
+
+    /// How much it says about the position: 0 that there is none, or nothing, to 3 that there is one.
+    @inline(__always)
+    var worth: Int {
+        guard let quality else { return saysQuality && !isNull ? 2 : 0 }
+        return quality == FixQuality.none ? 0 : isNull ? 1 : 3
     }
 }
 
@@ -61,6 +73,8 @@ struct GNS {
         altitude = cursor.decimal(in: bytes)
         geoidSeparation = cursor.decimal(in: bytes)
     }
+
+    var isNull: Bool { coordinate?.isNull ?? false }
 
     /// Order of the letters that make a solution; 0 for the others.
     @inline(__always)

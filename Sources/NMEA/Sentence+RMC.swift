@@ -30,6 +30,8 @@ struct RMC {
             quality = ModeLetter.quality(mode)
         }
     }
+
+    var isNull: Bool { coordinate?.isNull ?? false }
 }
 
 /// Track made good and ground speed.

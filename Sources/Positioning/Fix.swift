@@ -60,7 +60,7 @@ public struct Fix: Hashable, Sendable {
     public var satellitesUsed: Int?
     public var mode: FixMode
     public var quality: FixQuality
-    /// The date was moved forward by whole GPS rollovers of 1024 weeks.
+    /// The date was moved by whole weeks.
     public var rollover: Bool
 
     public init(

@@ -30,10 +30,10 @@ import Testing
         Dated("no date, then one", rmc("101502", date: "") + rmc("101502"), "1994-03-23T10:15:02"),
         Dated(
             "a date that came alone is that of the next fix",
-            gga("101502") + zda("101502.5", "23,03,1994,,") + gga("101503"), "dateless", "1994-03-23T10:15:03"),
+            gga("101502") + zda("101504.5", "23,03,1994,,") + gga("101505"), "dateless", "1994-03-23T10:15:05"),
         Dated(
             "but not behind a void epoch",
-            gga("101502") + zda("101502.5", "23,03,1994,,") + gga("101503", quality: "0") + gga("101504"), "dateless",
+            gga("101502") + zda("101504.5", "23,03,1994,,") + gga("101505", quality: "0") + gga("101506"), "dateless",
             "dateless"),
         Dated(
             "GGA at midnight before its RMC",
@@ -186,5 +186,98 @@ import Testing
         var settings = NMEADecoder.Settings()
         settings.rangeErrors.gps = 3
         #expect(decode(gga("101502", hdop: "2.0"), settings: settings).fixes[0].horizontalAccuracy == 6)
+    }
+}
+
+/// Dates that are not those to which the time before leads.
+@Suite("Dates that jump") struct DateJumpTests {
+    private static let build = CivilDate(year: 2026, month: 11, day: 1)!
+    private static let repair = NMEADecoder.Settings(live: true, rollover: .repair(buildDate: build))
+
+    /// Fixes at a time of day from 10:00:00 on, with what the receiver says about the date.
+    private func line(
+        _ dates: [String], every seconds: Int = 1, _ settings: NMEADecoder.Settings = .init(live: true),
+        host: String? = nil
+    ) -> Line {
+        var line = Line(settings)
+        if let host {
+            let time = UTCTime(milliseconds: UTCTime.milliseconds(iso8601: host)!)
+            line.decoder.hostTime = HostTime(time: time, at: Line.instant(0))
+        }
+        for (number, date) in dates.enumerated() {
+            let clock = UTCTime.clock(36_000_000 + number * seconds * 1000).replacing(":", with: "")
+            line.receive(date == "-" ? gga(clock) : rmc(clock, date: date), at: number * seconds * 1000)
+        }
+        line.wait(until: 100_000_000)
+        return line
+    }
+
+    private func days(_ line: Line) -> [String] {
+        line.fixes.map { $0.time.map { String($0.iso8601.prefix(10)) } ?? "-" }
+    }
+
+    private func days(_ day: String, _ count: Int) -> [String] { [String](repeating: day, count: count) }
+
+    @Test func oneWrongDateDatesNothing() {
+        let told = ["020326", "020326", "050134", "020326", "010326", "030326", "020326"]
+        let line = line(told)
+        #expect(days(line) == days("2026-03-02", 7))
+        #expect(line.decoder.counters.datesRefused == 3 && line.decoder.receiverDates.fault == nil)
+        let text = told.enumerated().map { rmc("10000\($0)", date: $1) }.joined()
+        #expect(decode(text).times.allSatisfy { $0.hasPrefix("2026-03-02") })
+    }
+
+    @Test func fiveFixesOverTenSecondsAreBelieved() {
+        let line = line(["-", "020326"] + days("050134", 14))
+        #expect(days(line) == ["-"] + days("2026-03-02", 11) + days("2034-01-05", 4))
+        // Where fixes are rare, two.
+        #expect(
+            days(self.line(["020326", "050134", "050134"], every: 90)) == ["2026-03-02", "2026-03-02", "2034-01-05"])
+    }
+
+    @Test func aLogWithASecondRecordingIsDatedAsItSays() {
+        for count in [3, 5, 12, 40] {
+            let second = (0..<count).map { rmc("0915\($0 < 10 ? "0" : "")\($0)", date: "090326") }.joined()
+            let times = decode(rmc("180000", date: "020326") + rmc("180001", date: "020326") + second).times
+            #expect(times.count == count + 2 && times.dropFirst(2).allSatisfy { $0.hasPrefix("2026-03-09") })
+        }
+    }
+
+    @Test func theSynchronisedHostCorrectsWholeWeeks() {
+        let host = "2026-11-28T10:03:00Z"
+        let dates: [(String, String)] = [
+            // 1024, 512 and 1 weeks behind, 1 week ahead; right; cold starts whose time of week is right.
+            ("140407", "2026-11-28"), ("040217", "2026-11-28"), ("211126", "2026-11-28"), ("051226", "2026-11-28"),
+            ("281126", "2026-11-28"), ("280899", "2026-11-28"),
+            // Not by whole weeks.
+            ("271126", "-"), ("060180", "-"),
+        ]
+        for (date, day) in dates {
+            let line = line(days(date, 2), Self.repair, host: host)
+            #expect(days(line) == days(day, 2), "\(date)")
+            #expect((line.decoder.receiverDates.fault != nil) == (day == "-"), "\(date)")
+            #expect((line.decoder.receiverDates.repairedWeeks != nil) == (day != "-" && date != "281126"), "\(date)")
+        }
+        #expect(line(["140407"], Self.repair, host: host).decoder.receiverDates.repairedWeeks == 1024)
+        #expect(line(["140407"], Self.repair, host: host).fixes[0].rollover)
+    }
+
+    @Test func withoutTheHostARepairLeadsToThreeYearsAtMost() {
+        let dates: [(String, known: String?, day: String)] = [
+            // 1024 weeks behind a day of 2027, of 2029-10 and of 2030; 512 weeks behind 2026, which would be 2036.
+            ("170507", nil, "2026-12-31"), ("010210", nil, "2029-09-17"), ("010410", nil, "-"), ("130217", nil, "-"),
+            ("010410", "2027-01-10T00:00:00Z", "2029-11-15"),
+            // What receivers show before they know the date.
+            ("060180", nil, "-"), ("220899", nil, "-"), ("280899", nil, "-"), ("070419", nil, "-"),
+            ("130419", nil, "-"),
+            ("011226", nil, "2026-12-01"),
+        ]
+        for (date, known, day) in dates {
+            var settings = Self.repair
+            settings.latestKnownTime = known.map { UTCTime(milliseconds: UTCTime.milliseconds(iso8601: $0)!) }
+            let line = line(days(date, 2), settings)
+            #expect(days(line) == days(day, 2), "\(date)")
+            #expect(line.decoder.counters.dateless == (day == "-" ? 2 : 0))
+        }
     }
 }
