@@ -151,6 +151,11 @@ public struct SourceStatus: ControlMessage {
     @Field("bad_fields", "Fields that could not be read") public var badFields = 0
     @Field("late", "Sentences of an epoch that was closed") public var late = 0
     @Field("dateless", "Fixes before the first date") public var dateless = 0
+    @Field("repeats", "Epochs that came again with the time of the one before") public var repeats: Int?
+    @Field("disagreeing", "What contradicted the fix beside it, which counted") public var disagreeing: Int?
+    @Field("dates_refused", "Dates that were not believed") public var datesRefused: Int?
+    @Field("fault", "What is wrong with its fixes") public var fault: String?
+    @Field("date_fault", "Why its date is not believed") public var dateFault: String?
     @Field("baud", unit: "baud", "Speed of a serial line on which sentences arrive") public var baud: Int?
     @Field("unbelieved", "Why no fix was believed for a minute") public var unbelieved: String?
     @Field("stray", "Why many of the last minute's bytes are in no sentence") public var stray: String?

@@ -46,8 +46,8 @@ public struct ReplayLog {
         let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: descriptor)
 
         func receive(_ epoch: Epoch) {
-            printer.decoded(epoch)
             let at = clock.time(of: epoch)
+            printer.decoded(epoch, at: at)
             // Before the first date the log has no time that anything could run on.
             guard at > .zero else { return }
             beacons?.passed(before: at, clock, &run) { printer.effect($0, decided: $1) }
@@ -84,6 +84,10 @@ final class ReplayPrinter {
     private var last: UTCTime?
     /// The fix that is being handled: what is refused is always it.
     private var fix: Fix?
+    private static let faultsMax = 8
+    private var watch = ReceiverWatch()
+    /// What was wrong with the receiver's fixes.
+    private var faults: [ReceiverWatch.Fault] = []
     /// Writing failed: nothing more is printed.
     private(set) var failure: SystemError?
 
@@ -103,8 +107,13 @@ final class ReplayPrinter {
         }
     }
 
-    func decoded(_ epoch: Epoch) {
+    func decoded(_ epoch: Epoch, at: EventTime) {
         guard case .fix(let fix) = epoch else { return }
+        watch.received(fix, at: at)
+        if let fault = watch.fault, !faults.contains(where: { $0.words == fault.words }), faults.count < Self.faultsMax
+        {
+            faults.append(fault)
+        }
         self.fix = fix
         guard let time = fix.time else { return }
         if first == nil { first = time }
@@ -160,11 +169,11 @@ final class ReplayPrinter {
 
     func end(_ decoded: NMEACounters, isNMEA: Bool, _ tracker: Tracker) {
         switch format {
-        case .text: story.end(decoded, isNMEA: isNMEA, tracker.counters, published: published)
+        case .text: story.end(decoded, isNMEA: isNMEA, tracker.counters, published: published, faults: faults)
         case .jsonl:
             TraceJSON.summary(
                 decoded, tracker.counters, published: published, odometer: tracker.state.odometer,
-                first: first?.milliseconds, last: last?.milliseconds, to: &json.writer)
+                first: first?.milliseconds, last: last?.milliseconds, faults: faults, to: &json.writer)
             json.writer.newline()
         case .gpx, .geojson, .csv, .kml: endExport()
         }

@@ -199,7 +199,8 @@ public struct ReplayStory {
     /// The last lines.
     /// - Parameter isNMEA: else there are lines of gpsd or points of GPX among the sentences, which have no checksum.
     public mutating func end(
-        _ decoded: NMEACounters, isNMEA: Bool, _ tracked: TrackerCounters, published: Int
+        _ decoded: NMEACounters, isNMEA: Bool, _ tracked: TrackerCounters, published: Int,
+        faults: [ReceiverWatch.Fault] = []
     ) {
         endRefused()
         printWaiting()
@@ -220,6 +221,7 @@ public struct ReplayStory {
         let defects = Self.defects(decoded)
         if !defects.isEmpty { row("defects", defects.joined(separator: ", ")) }
         row("fixes", "\(decoded.fixes), epochs without a fix: \(decoded.voidEpochs)")
+        for fault in faults { row("receiver", fault.words) }
         var admitted = "\(tracked.admitted)"
         let rejections = FixFilter.Rejection.allCases.filter { tracked.rejected($0) > 0 }
         if !rejections.isEmpty {
@@ -264,6 +266,10 @@ public struct ReplayStory {
             (counters.checksumErrors, "bad checksum"), (counters.missingChecksums, "no checksum"),
             (counters.tooLong, "too long"), (counters.badBytes, "cut off"), (counters.badFields, "bad field"),
             (counters.unknownLines, "not understood"), (counters.late, "late"), (counters.dateless, "no date yet"),
+            (counters.repeats, "repeated"), (counters.straySentences, "of a source without a position"),
+            (counters.unknownQualities, "unknown quality in GGA"),
+            (counters.modeConflicts, "GSA without a fix beside one"),
+            (counters.datesRefused, "date not believed"),
         ].filter { $0.0 > 0 }.map { "\($0.1): \($0.0)" }
     }
 

@@ -150,9 +150,10 @@ public struct TraceJSON {
     ///   - odometer: metres.
     ///   - first: of the first dated fix, Unix milliseconds; nil = there was none.
     ///   - last: of the last one.
+    ///   - faults: what was wrong with the receiver's fixes.
     public static func summary(
         _ decoded: NMEACounters, _ tracked: TrackerCounters, published: Int, odometer: Double, first: Int64?,
-        last: Int64?, to writer: inout JSONWriter
+        last: Int64?, faults: [ReceiverWatch.Fault] = [], to writer: inout JSONWriter
     ) {
         writer.beginObject()
         writer.field("type", word: "summary")
@@ -165,6 +166,17 @@ public struct TraceJSON {
         writer.field("too_long", decoded.tooLong)
         writer.field("bad_fields", decoded.badFields)
         writer.field("late", decoded.late)
+        // Rare: absent = none.
+        func count(_ name: StaticString, _ value: Int) { if value > 0 { writer.field(name, value) } }
+        count("repeats", decoded.repeats)
+        count("disagreeing", decoded.disagreeing)
+        count("dates_refused", decoded.datesRefused)
+        if !faults.isEmpty {
+            writer.key("faults")
+            writer.beginArray()
+            for fault in faults { writer.value(fault.words) }
+            writer.endArray()
+        }
         writer.field("admitted", tracked.admitted)
         writer.key("rejected")
         writer.beginObject()

@@ -67,6 +67,10 @@ public protocol FixSource: AnyObject {
     var satellites: SatelliteView? { get }
     /// The antenna as the receiver reports it; nil = it has not.
     var antenna: AntennaState? { get }
+    /// What is known of the receiver's dates.
+    var dates: ReceiverDates { get }
+    /// The host's clock, with which dates are compared; nil = it is not synchronised.
+    func hostTimeRead(_ time: HostTime?)
     /// A problem besides the state, for people; nil = nothing.
     var remark: String? { get }
     /// That much of what arrives is part of no sentence, with cause and cure, for people; nil = little.
@@ -88,6 +92,9 @@ extension FixSource {
     public var rate: ReceiverRate? { nil }
     public var satellites: SatelliteView? { nil }
     public var antenna: AntennaState? { nil }
+    public var dates: ReceiverDates { ReceiverDates() }
+    /// A log is not of now.
+    public func hostTimeRead(_ time: HostTime?) {}
     public var remark: String? { nil }
     public var stray: String? { nil }
     public var strayCause: String { StrayCause.serial }

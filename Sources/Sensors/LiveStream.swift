@@ -63,6 +63,8 @@ package struct LiveStream {
     package var counters: NMEACounters { decoder.counters }
     var satellites: SatelliteView? { decoder.satellites }
     var antenna: AntennaState? { decoder.antenna }
+    package var dates: ReceiverDates { decoder.receiverDates }
+    package mutating func hostTimeRead(_ time: HostTime?) { decoder.hostTime = time }
 
     var isResting: Bool { restEnd != nil }
 

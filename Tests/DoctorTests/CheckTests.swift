@@ -391,6 +391,12 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.status.source.baud = nil
         },
         Case(15, .ok, "2 s ago, 9 of 14 satellites, best 47 dB-Hz") { _ in },
+        Case(15, .degraded, "the receiver repeats the fix of 13:53:30: restart", "waypost status") {
+            $0.status.source.fault = "the receiver repeats the fix of 13:53:30: restart the receiver"
+        },
+        Case(17, .degraded, "jumped to 2034-01-05", "timedatectl") {
+            $0.status.source.dateFault = "the receiver's date jumped to 2034-01-05"
+        },
         Case(15, .degraded, "was believed", "waypost status") {
             $0.status.source.unbelieved = "none of the last 420 fixes was believed: the receiver gives no date"
         },

@@ -74,7 +74,7 @@ import Tracking
             func take(_ event: SourceEvent) {
                 switch event {
                 case .epoch(let epoch, .log(let at), _):
-                    printer.decoded(epoch)
+                    printer.decoded(epoch, at: at)
                     guard at > .zero else { return }
                     run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
                 case .stateChanged(.ended): isEnded = true

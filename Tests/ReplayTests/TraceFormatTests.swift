@@ -11,7 +11,7 @@ import Testing
 /// of known types, and what is unknown is absent.
 @Suite struct TraceFormatTests {
     private enum Kind {
-        case word, integer, number, flag, object
+        case word, integer, number, flag, object, words
     }
 
     /// Keys that `decode` may print.
@@ -55,7 +55,11 @@ import Testing
                 "dateless": .integer, "checksum_errors": .integer, "too_long": .integer, "bad_fields": .integer,
                 "late": .integer, "admitted": .integer, "rejected": .object, "trips": .integer, "stops": .integer,
                 "halts": .integer, "gaps": .integer, "locations": .integer, "published": .integer, "odometer": .number,
-            ], ["first_ms": .integer, "last_ms": .integer]
+            ],
+            [
+                "first_ms": .integer, "last_ms": .integer, "repeats": .integer, "disagreeing": .integer,
+                "dates_refused": .integer, "faults": .words,
+            ]
         ),
     ]
 
@@ -181,6 +185,7 @@ import Testing
                 case .number: value is Double
                 case .flag: value is Bool
                 case .object: value is [String: Any]
+                case .words: value is [String]
                 case nil: false
                 }
             if !fits { flaws.append("key \(key): \(line)") }

@@ -121,7 +121,8 @@ public final class Agent {
         var tracking = config.tracking
         tracking.geofences.fences = places.fences.joined
         let pipeline = Pipeline(
-            source: edges.source ?? config.source.makeSource(memory: memory.source), memory: memory.source,
+            source: edges.source ?? config.source.makeSource(memory: memory.source),
+            receiver: config.source.receiver, memory: memory.source,
             clock: receiverClock,
             run: TrackerRun(
                 tracker: Tracker(settings: tracking, restored: memory.tracker), timetable: config.timetable),

@@ -1,10 +1,14 @@
 import EventLoop
+import NMEA
 import Positioning
 import Sensors
 
 /// The source of fixes on the event loop: watches its descriptor, keeps its deadline armed, logs its state, and passes on what
 /// tracking asks of the receiver.
 final class LoopedSource {
+    /// What was read of the host's clock is good for as long.
+    private static let hostTimeLife = Duration.seconds(60)
+
     let source: any FixSource
     private(set) var state = SourceState.opening
     private(set) var isAsleep = false
@@ -15,6 +19,8 @@ final class LoopedSource {
     private var isPaused = false
     private var isClosed = false
     private var lines = LineBudget()
+    /// When the host's clock is read again for the source.
+    private var hostTimeDue: EventTime?
     private var noticeLines = LineBudget()
     /// What tracking last asked of the receiver.
     private var sleepWanted = false
@@ -86,7 +92,21 @@ final class LoopedSource {
         source.close()
     }
 
+    /// Something about the receiver, for the journal.
+    func notice(_ text: String, at now: EventTime) {
+        log.receiverNotice("receiver \(source.name): \(text)", lines: &noticeLines, at: now)
+    }
+
+    private func readHostTime(at now: EventTime) {
+        guard hostTimeDue.map({ now >= $0 }) ?? true else { return }
+        hostTimeDue = now + Self.hostTimeLife
+        let host = loop.host
+        source.hostTimeRead(
+            host.isClockSynchronised ? HostTime(time: UTCTime(milliseconds: host.wallClockMs), at: now) : nil)
+    }
+
     private func serve(at now: EventTime, _ work: ((SourceEvent) -> Void) -> Void) {
+        readHostTime(at: now)
         work { [unowned self] event in deliver(event, at: now) }
         served(now)
     }
@@ -99,7 +119,7 @@ final class LoopedSource {
                 source.name, state, strayCause: source.strayCause, expected: isProbing, lines: &lines, at: now)
             if state != .opening { isProbing = false }
         case .notice(let text):
-            log.receiverNotice("receiver \(source.name): \(text)", lines: &noticeLines, at: now)
+            notice(text, at: now)
         case .epoch, .caughtUp: break
         }
         received(event, now)

@@ -57,6 +57,11 @@ final class Pipeline {
     private var alarm: EventLoop.Alarm?
     private(set) var reception: Reception
     private(set) var decisions = DecisionLog()
+    private(set) var trouble = ReceiverTrouble()
+    /// As the process before left it.
+    private let remembered: SourceMemory
+    /// See `SourceConfig.receiver`.
+    private let receiver: String
     var budget = RequestBudget()
     private var flushWanted = false
     /// The same for what happens to all devices with the same hours at once.
@@ -84,11 +89,14 @@ final class Pipeline {
     var ended: (EventTime) -> Void = { _ in }
 
     init(
-        source: any FixSource, memory: SourceMemory?, clock receiverClock: ReceiverClock = ReceiverClock(),
+        source: any FixSource, receiver: String = "", memory: SourceMemory?,
+        clock receiverClock: ReceiverClock = ReceiverClock(),
         run: TrackerRun, recorder: Recorder, deliveries: [EndpointDelivery], log: AgentLog, loop: EventLoop
     ) {
         looped = LoopedSource(source, log: log, loop: loop)
         reception = Reception(position: memory?.position)
+        remembered = memory ?? SourceMemory()
+        self.receiver = receiver
         self.receiverClock = receiverClock
         self.recorder = recorder
         self.deliveries = deliveries
@@ -115,7 +123,12 @@ final class Pipeline {
 
     /// What the next start should know about the source.
     var memory: SourceMemory {
-        SourceMemory(position: reception.position, baud: (source as? SerialSource)?.foundSpeed?.baud)
+        let hostMs = loop.host.isClockSynchronised ? loop.host.wallClockMs : nil
+        let trusted = receiverClock.trustedTime(at: loop.now, hostMs: hostMs)
+        return SourceMemory(
+            position: reception.position, baud: (source as? SerialSource)?.foundSpeed?.baud,
+            trusted: [remembered.trusted, trusted].compactMap(\.self).max(), receiver: receiver,
+            repaired: source.dates.confirmedRepair ?? (remembered.receiver == receiver ? remembered.repaired : nil))
     }
 
     func start(at now: EventTime) { looped.start(at: now) }
@@ -219,6 +232,7 @@ final class Pipeline {
             case .fix(let fix): fix.satellitesUsed
             case .void(let void): void.satellitesUsed
             }
+        watch(epoch, stamp, at: now)
         if case .log(let time) = stamp {
             clock = .log
             // Before its first date a log has no time that anything could run on: the tracker does not get these.
@@ -239,6 +253,17 @@ final class Pipeline {
             reception.unbelieved = nil
         }
         if let position { reception.position = position }
+    }
+
+    private func watch(_ epoch: Epoch, _ stamp: SourceClock, at now: EventTime) {
+        let at: EventTime
+        switch stamp {
+        case .arrival(let time), .log(let time): at = time
+        }
+        let problems = (trouble.fault, trouble.dateFault)
+        let news = trouble.received(epoch, at: at, dates: source.dates, counters: { source.counters }, now: now)
+        for words in news { looped.notice(words, at: now) }
+        if !news.isEmpty || problems != (trouble.fault, trouble.dateFault) { changed() }
     }
 
     private func fire(_ event: TrackerEvent, now: EventTime) {

@@ -5,13 +5,18 @@ import Sensors
 /// What is remembered of a source over a restart.
 struct SourceMemory: Hashable {
     /// Format of the stored bytes; another one is not read.
-    static let version = 2
+    static let version = 3
 
     var version = SourceMemory.version
     /// How far a file was read; nil for everything else.
     var position: FilePosition?
     /// The speed that a search found on a serial line.
     var baud: Int?
+    /// The last time on which receiver and host agreed.
+    var trusted: UTCTime?
+    /// The receiver, as its source names it, and its newest date whose repair the host's synchronised clock confirmed.
+    var receiver = ""
+    var repaired: UTCTime?
 }
 
 extension SourceMemory: StateCoded {
@@ -32,6 +37,9 @@ extension SourceMemory: StateCoded {
         coder.code(&version)
         coder.code(&position)
         coder.code(&baud)
+        coder.code(&trusted)
+        coder.code(&receiver)
+        coder.code(&repaired)
     }
 }
 

@@ -66,7 +66,7 @@ struct StatusReport {
         self.configurationOrigin = configurationOrigin
         self.remote = remote
         problems =
-            Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
+            Self.problems(of: pipeline, at: now) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + [recorder.recovery.lostWords, recorder.replacement(at: now).map { "queue: \($0)" }].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
@@ -75,7 +75,7 @@ struct StatusReport {
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
     }
 
-    private static func problems(of pipeline: Pipeline) -> [String] {
+    private static func problems(of pipeline: Pipeline, at now: EventTime) -> [String] {
         var problems: [String] = []
         switch pipeline.sourceState {
         case .receiving, .ended: if let stray = pipeline.source.stray { problems.append("receiver: \(stray)") }
@@ -86,6 +86,7 @@ struct StatusReport {
         case .unreadable: problems.append("receiver: bytes, but no sentence: \(pipeline.source.strayCause)")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
+        problems += pipeline.trouble.problems(at: now)
         if let unbelieved = pipeline.reception.unbelieved, unbelieved.isLasting {
             problems.append("receiver: \(unbelieved.words)")
         }
@@ -277,6 +278,11 @@ extension StatusReport {
         source.badFields = counters.badFields
         source.late = counters.late
         source.dateless = counters.dateless
+        source.repeats = counters.repeats
+        source.disagreeing = counters.disagreeing
+        source.datesRefused = counters.datesRefused
+        source.fault = pipeline.trouble.fault
+        source.dateFault = pipeline.trouble.dateFault
         source.baud = (pipeline.source as? SerialSource)?.foundSpeed?.baud
         source.unbelieved = pipeline.reception.unbelieved.flatMap { $0.isLasting ? $0.words : nil }
         // Those of a line that has fallen silent are no longer in the sky.

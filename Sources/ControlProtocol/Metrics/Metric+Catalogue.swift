@@ -73,6 +73,11 @@ extension Metric {
         .one(.counter, .source, "bad_fields", "fields that could not be read") { $0.source.badFields },
         .one(.counter, .source, "late", "sentences of an epoch that was closed") { $0.source.late },
         .one(.counter, .source, "dateless", "fixes before the first date") { $0.source.dateless },
+        .one(.counter, .source, "repeats", "epochs that came again with the time of the one before") {
+            $0.source.repeats
+        },
+        .one(.counter, .source, "disagreeing", "what contradicted the fix beside it") { $0.source.disagreeing },
+        .one(.counter, .source, "dates_refused", "dates that were not believed") { $0.source.datesRefused },
     ]
 
     private static let power: [Metric] = [

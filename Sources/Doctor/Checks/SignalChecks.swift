@@ -113,6 +113,7 @@ enum SignalChecks {
         let sky = skyWords(source)
         let watch = "watch -n 5 \(evidence.waypost("doctor"))"
         if source.state == "asleep" || source.state == "ended" { return .ok("does not apply: \(source.state)") }
+        if let fault = source.fault { return .degraded(fault, evidence.waypost("status")) }
         if let unbelieved = source.unbelieved { return .degraded(unbelieved, evidence.waypost("status")) }
         if let age = status.motion.lastFixAge, age < staleFix, source.state == "receiving" {
             return .ok("\(InWords.about(seconds: age)) ago\(sky)")
@@ -160,6 +161,7 @@ enum SignalChecks {
     static func date(_ evidence: Evidence) -> Finding {
         guard let status = evidence.status else { return evidence.noStatus }
         if evidence.isFile { return .ok("does not apply: the source is a file") }
+        if let fault = status.source.dateFault { return .degraded(fault, evidence.showClock) }
         // One of the run before has no age.
         guard let text = status.motion.lastFix, let fix = UTCTime.milliseconds(iso8601: text),
             let age = status.motion.lastFixAge

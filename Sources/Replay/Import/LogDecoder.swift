@@ -257,5 +257,10 @@ extension NMEACounters {
         unknownTypes += more.unknownTypes
         late += more.late
         dateless += more.dateless
+        repeats += more.repeats
+        straySentences += more.straySentences
+        unknownQualities += more.unknownQualities
+        modeConflicts += more.modeConflicts
+        datesRefused += more.datesRefused
     }
 }

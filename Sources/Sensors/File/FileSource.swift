@@ -87,6 +87,7 @@ public final class FileSource: FixSource {
     public var counters: NMEACounters { live?.counters ?? decoder.counters }
     public var satellites: SatelliteView? { live.map(\.satellites) ?? decoder.satellites }
     public var antenna: AntennaState? { live.map(\.antenna) ?? decoder.antenna }
+    public var dates: ReceiverDates { live?.dates ?? decoder.receiverDates }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
@@ -290,6 +291,7 @@ extension FileSource {
     }
 
     private func goLive(at now: EventTime, _ events: inout [SourceEvent]) {
+        decoder.logEnded { play($0, $1, at: now, &events) }
         live = LiveStream(
             continuing: decoder, file: stream, state: state, staleness: settings.staleness, at: now)
         events.append(.caughtUp)

@@ -109,6 +109,8 @@ public final class GPSDSource: FixSource {
     public var satellites: SatelliteView? { stream.decoder.satellites }
     public var stray: String? { stream.strayWords }
     public var strayCause: String { StrayCause.gpsd }
+    public var dates: ReceiverDates { stream.decoder.receiverDates }
+    public func hostTimeRead(_ time: HostTime?) { stream.hostTimeRead(time) }
 
     /// The gpsd at the other end; nil while not connected.
     public var version: GPSDVersion? { stream.decoder.version }

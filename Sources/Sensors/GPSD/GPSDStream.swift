@@ -121,6 +121,8 @@ struct GPSDStream {
         if let restEnd, now >= restEnd { self.restEnd = nil }
     }
 
+    mutating func hostTimeRead(_ time: HostTime?) { decoder.hostTime = time }
+
     mutating func askedForDevices() { wantsDevices = false }
 
     /// What time alone causes. Call it after everything that had arrived was read.

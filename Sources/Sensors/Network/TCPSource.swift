@@ -94,6 +94,8 @@ public final class TCPSource: FixSource {
     public var antenna: AntennaState? { live.antenna }
     public var stray: String? { live.strayWords }
     public var strayCause: String { StrayCause.tcp }
+    public var dates: ReceiverDates { live.dates }
+    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in

@@ -65,6 +65,8 @@ public final class UDPSource: FixSource {
     public var counters: NMEACounters { live.counters }
     public var satellites: SatelliteView? { live.satellites }
     public var antenna: AntennaState? { live.antenna }
+    public var dates: ReceiverDates { live.dates }
+    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
     /// The port in use, which the system chooses where 0 is configured; nil while not bound.
     public var boundPort: UInt16? {

@@ -59,6 +59,8 @@ public final class SerialSource: FixSource {
     public var counters: NMEACounters { live.counters }
     public var satellites: SatelliteView? { live.satellites }
     public var antenna: AntennaState? { live.antenna }
+    public var dates: ReceiverDates { live.dates }
+    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
     public var rate: ReceiverRate? { control.rate }
 
