@@ -21,7 +21,7 @@ DESTDIR ?=
 binary ?= .build/release/waypost
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test test-all quick explore check lint size units docs expected formats fixtures fuzz bench score fleet simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test test-all quick explore check lint size units docs expected formats fixtures fuzz bench score truth fleet simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -89,6 +89,10 @@ fuzz: setup ## each target of fuzz/targets under libFuzzer for ten minutes
 bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need root
 	scripts/build waypost waypost-collector
 	scripts/bench
+
+truth: setup ## recorded drives against independent truth, in ../shared/truth
+	scripts/build
+	scripts/score-truth
 
 score: setup ## starts, stops and odometer on simulated drives, against their targets
 	scripts/build waypost-score
