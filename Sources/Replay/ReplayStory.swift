@@ -84,13 +84,16 @@ public struct ReplayStory {
         switch effect {
         case .announceMotion(let change): motion(change)
         case .record(let location): record(location, decided: decided)
-        case .count(.jump): line(decided, "jump", "three far positions agreed: the asset is there now")
+        case .count(.jump):
+            line(decided, "jump", "far positions led on, or agreed for three minutes: the asset is there now")
         case .count(.clockStep): line(decided, "clock", "the receiver's clock was set back; following it")
         case .count(.rejected(let reason)): refuse(reason, decided)
         case .announceResolution(let trackable, let resolution): follow(trackable, resolution, decided)
         case .sleepReceiver where !sleptHere:
             sleptHere = true
             line(decided, "sleeps", "the receiver, except for short probes")
+        case .announceMove(let time, let metres):
+            line(time, "moved", "stands \(InWords.distance(metres)) from where it was parked; nobody saw the way")
         case .announceHalt, .announceGap, .announceLowBattery, .announceRule, .setReceiver, .sleepReceiver,
             .wakeReceiver, .count:
             break
@@ -295,7 +298,7 @@ extension RecordReason {
         case .receiverLost: "the receiver fell silent"
         case .power: "the receiver fell silent, and external power was off"
         case .restart: "no process ran"
-        case .heartbeat, .noFix, .powerOn, .powerOff, .batteryLow, .movedWithoutPower, .panic, .located:
+        case .heartbeat, .noFix, .powerOn, .powerOff, .batteryLow, .movedWithoutPower, .moved, .panic, .located:
             rawValue
         }
     }

@@ -23,6 +23,7 @@ public struct TraceJSON {
         case .announceMotion(let change): motion(change)
         case .announceHalt(let from, let to): span("halt", from, to, reason: nil, decided: decided)
         case .announceGap(let from, let to, let reason): span("gap", from, to, reason: reason, decided: decided)
+        case .announceMove(let time, let metres): move(time, metres, decided: decided)
         case .announceResolution(let trackable, let resolution):
             if let index = network.firstIndex(where: { $0.trackable == trackable }) {
                 network[index].resolution = resolution
@@ -64,6 +65,16 @@ public struct TraceJSON {
             writer.field("geofence_action", crossing.action.rawValue)
             if crossing.source == .beacon { writer.field("geofence_source", "BEACON") }
         }
+        writer.endObject()
+        writer.newline()
+    }
+
+    private mutating func move(_ time: UTCTime, _ metres: Double, decided: UTCTime?) {
+        writer.beginObject()
+        writer.field("type", word: "move")
+        writer.field("time_ms", time.milliseconds)
+        writer.field("at_ms", decided?.milliseconds)
+        writer.field("distance", metres, places: 1)
         writer.endObject()
         writer.newline()
     }

@@ -24,7 +24,8 @@ struct JourneyBuilder {
             let end = max(from, to ?? from).milliseconds
             journey.gaps.append(
                 Journey.Gap(start: from.milliseconds, end: end, isOpen: to == nil, reason: reason))
-        case .announceLowBattery, .announceResolution, .announceRule, .setReceiver, .sleepReceiver, .wakeReceiver,
+        case .announceMove, .announceLowBattery, .announceResolution, .announceRule, .setReceiver, .sleepReceiver,
+            .wakeReceiver,
             .count:
             break
         }

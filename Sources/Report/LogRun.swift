@@ -61,8 +61,8 @@ struct LogRun {
             builder.clockSetBack(to: time)
             kept.removeAll { $0.time >= time }
         case .record(let location) where location.published: keep(location)
-        case .record, .announceMotion, .announceHalt, .announceGap, .announceLowBattery, .announceResolution,
-            .announceRule, .setReceiver, .sleepReceiver, .wakeReceiver, .count:
+        case .record, .announceMotion, .announceHalt, .announceGap, .announceMove, .announceLowBattery,
+            .announceResolution, .announceRule, .setReceiver, .sleepReceiver, .wakeReceiver, .count:
             break
         }
     }

@@ -18,6 +18,8 @@ public enum RecordReason: String, Sendable, CaseIterable {
     case receiverLost = "receiver-lost"
     /// No process ran.
     case restart
+    /// It stands elsewhere than before a silence: nobody saw the way.
+    case moved
     case panic
     /// A server asked where it is.
     case located
@@ -26,7 +28,7 @@ public enum RecordReason: String, Sendable, CaseIterable {
         switch self {
         case .heartbeat, .noFix: .heartbeat
         case .powerOn, .powerOff, .batteryLow, .movedWithoutPower: .power
-        case .noSky, .power, .receiverLost, .restart: .gap
+        case .noSky, .power, .receiverLost, .restart, .moved: .gap
         case .panic: .panic
         case .located: .requested
         }

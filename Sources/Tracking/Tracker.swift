@@ -19,6 +19,7 @@ public struct Tracker: Sendable {
     private var now = EventTime(nanoseconds: .min)
     private var hasStarted = false
     private var filter: FixFilter
+    private var speeds = SpeedTrust()
     private var fixes: FixHistory
     private var gaps: GapWatch
     private var motion: MotionDetector
@@ -92,7 +93,7 @@ public struct Tracker: Sendable {
             counters.voidEpochs += 1
             gaps.voidEpoch(at: now)
         case .sourceStateChanged:
-            break
+            speeds.begin()
         case .externalPowerChanged(let value):
             if let value, power.externalPowerChanged(value, at: now) { powerChanged(&effects) }
         case .batteryChanged(let percent, let charging):
@@ -183,6 +184,7 @@ public struct Tracker: Sendable {
         let verdict = filter.admit(fix, at: now)
         guard isAdmitted(verdict, &effects), let time = fix.time else { return }
         counters.admitted += 1
+        let fix = withKnownSpeed(fix)
 
         let arrival = fixes.append(fix, time: time, at: now, measuresInterval: !gaps.hasVoidEpochs)
         let stepped = arrival.clockStep != nil
@@ -240,6 +242,21 @@ public struct Tracker: Sendable {
         }
         if power.isLow { reportLowBattery(&effects) }
         recordLocated(fix, time: time, &effects)
+    }
+
+    /// A speed that is 0 whatever the position does is unknown.
+    private mutating func withKnownSpeed(_ fix: Fix) -> Fix {
+        if speeds.observe(fix, at: now) { forgetSpeeds() }
+        guard speeds.isStuck else { return fix }
+        var fix = fix
+        fix.speed = nil
+        fix.course = nil
+        return fix
+    }
+
+    private mutating func forgetSpeeds() {
+        fixes.forgetSpeeds()
+        motion.forgetSpeeds()
     }
 
     private mutating func observeActivity(_ fix: Fix) {
@@ -366,6 +383,8 @@ public struct Tracker: Sendable {
             announceStop(reason, at: place, standstill: fixes.newest?.time, &effects)
         case .departed(let reason, let place):
             departed(reason, from: place, &effects)
+        case .moved(let from, let to):
+            movedUnseen(from: from, to: to, &effects)
         case .departedAtOnce(let reason, let place):
             fixes.keepNewest()
             departed(reason, from: place, at: utc(at: now), &effects)
@@ -405,13 +424,16 @@ public struct Tracker: Sendable {
         _ reason: MotionReason, from anchor: StoredState.Anchor?, at reported: UTCTime? = nil,
         _ effects: inout [Effect]
     ) {
+        let isByPosition = reason == .backupFence || reason == .fence
+        if isByPosition, speeds.departed() { forgetSpeeds() }
         guard let fix = fixes.newest, let fixTime = fix.time else { return }
         var index = fixes.ring.departure(
             notBefore: nil, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
         // It may stand there, moved in a silence: then it does so since the first fix there.
-        if reason == .backupFence, let anchor,
-            let there = fixes.ring.firstBeyond(settings.motion.backupRadius, from: anchor.coordinate)
-        {
+        let radius =
+            reason == .backupFence
+            ? settings.motion.backupRadius : settings.motion.stationaryRadius + Tuning.fenceAccuracyMax
+        if isByPosition, let anchor, let there = fixes.ring.firstBeyond(radius, from: anchor.coordinate) {
             index = min(index ?? there, there)
         }
         let departure = index.map { fixes.ring[$0] }
@@ -509,6 +531,18 @@ public struct Tracker: Sendable {
         let released = settings.motion.stopOnStationary && ended != nil && reason != .pace
         perform(cycle.parked(released: released, at: now), &effects)
         parked(at: anchor, moving: false, &effects)
+    }
+
+    /// It stands elsewhere, and nobody saw the way: that is a gap and no trip.
+    private mutating func movedUnseen(
+        from old: StoredState.Anchor, to place: StoredState.Anchor, _ effects: inout [Effect]
+    ) {
+        guard let time = utc(at: now) else { return }
+        effects.append(.announceMove(at: time, metres: old.coordinate.distance(to: place.coordinate)))
+        let reason = RecordReason.moved
+        record(standing(place, time: time, event: reason.event, reason: reason.rawValue), &effects)
+        parked(at: place, opening: .gap, &effects)
+        opening = nil
     }
 
     private mutating func paceRequested(_ pace: Pace, _ effects: inout [Effect]) {
@@ -609,7 +643,7 @@ public struct Tracker: Sendable {
         }
     }
 
-    private var dwellDue: EventTime? { inHours ? geofences.nextDeadline : nil }
+    private var dwellDue: EventTime? { inHours && !motion.isElsewhere ? geofences.nextDeadline : nil }
 
     private mutating func fenceDeadlineReached(_ effects: inout [Effect]) {
         if let due = heldBack.due(since: geofences.pendingSince), due <= now { releaseHeldBack(&effects) }
@@ -630,10 +664,14 @@ public struct Tracker: Sendable {
     }
 
     /// Where the asset is parked decides at once about fences that were not looked at yet.
-    private mutating func parked(at anchor: StoredState.Anchor, moving: Bool? = nil, _ effects: inout [Effect]) {
+    /// - Parameter opening: why nobody saw the way to there; nil = it was seen.
+    private mutating func parked(
+        at anchor: StoredState.Anchor, moving: Bool? = nil, opening: SegmentOpening? = nil,
+        _ effects: inout [Effect]
+    ) {
         guard !geofences.isEmpty, let fix = fixes.newest, let time = utc(at: now) else { return }
         let sighting = GeofenceMonitor.Sighting(
-            fix: fix, time: time, at: now, held: anchor, odometer: trips.metres)
+            fix: fix, time: time, at: now, held: anchor, odometer: trips.metres, opening: opening)
         let crossings = geofences.placed(sighting)
         for crossing in crossings { record(crossing, moving: moving, &effects) }
         if !crossings.isEmpty { recompute(&effects) }

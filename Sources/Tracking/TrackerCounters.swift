@@ -45,7 +45,8 @@ public struct TrackerCounters: Hashable, Sendable {
         case .count(.clockStep): clockSteps += 1
         case .count(.panicRefused): panicsRefused += 1
         case .count(.subscriberRefused): subscribersRefused += 1
-        case .announceGap, .announceLowBattery, .announceResolution, .announceRule, .setReceiver, .sleepReceiver,
+        case .announceGap, .announceMove, .announceLowBattery, .announceResolution, .announceRule, .setReceiver,
+            .sleepReceiver,
             .wakeReceiver:
             break
         }

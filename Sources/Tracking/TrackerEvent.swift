@@ -78,6 +78,8 @@ public enum Effect: Sendable {
     /// A silence longer than `gapAfter` is over, recorded or not: the last believed fix before it and the first after it.
     /// nil = it lasts until the end of the input.
     case announceGap(from: UTCTime, to: UTCTime?, reason: RecordReason)
+    /// A parked asset stands elsewhere, so many metres away, and no fix was believed on the way: no trip.
+    case announceMove(at: UTCTime, metres: Double)
     /// The battery runs low, at this state. The record may follow much later: it needs a place.
     case announceLowBattery(PowerState)
     /// The network resolution of one trackable changed.
@@ -98,7 +100,7 @@ public enum Effect: Sendable {
 public enum CountReason: Hashable, Sendable {
     /// A fix was not believed.
     case rejected(FixFilter.Rejection)
-    /// Three implausible positions agreed among themselves: the asset is there now.
+    /// Implausible positions led on, or agreed for three minutes: the asset is there now.
     case jump
     /// Ten older times rose among themselves: the receiver's clock is that now.
     case clockStep

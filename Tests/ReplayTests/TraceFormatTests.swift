@@ -38,6 +38,7 @@ import Testing
         "gap": (
             ["type": .word, "from_ms": .integer, "at_ms": .integer, "reason": .word], ["to_ms": .integer]
         ),
+        "move": (["type": .word, "time_ms": .integer, "at_ms": .integer, "distance": .number], [:]),
         "refused": (
             ["type": .word, "reason": .word, "latitude": .number, "longitude": .number],
             ["time_ms": .integer, "at_ms": .integer, "accuracy": .number]

@@ -49,12 +49,12 @@ import Tracking
         #expect((1...2).contains(gaps))
     }
 
-    @Test func movedWhileOffLeavesByTheBackupFence() {
+    @Test func movedWhileOffItIsParkedElsewhere() {
         let (_, after) = restarted(Script.parked(900), after: 3600) {
             $0.north += 5000
             $0.stand(60)
         }
-        #expect(after.story == ["+backup-fence"])
+        #expect(after.story.isEmpty && after.records.last?.reason == "moved")
         #expect(after.tracker.snapshot.odometer < 1)
     }
 

@@ -298,7 +298,7 @@ final class Pipeline {
         case .count(.rejected(let reason)): reception.rejected(reason, at: now)
         case .announceResolution: areResolutionsNew = true
         case .announceRule(let rule, let reason): log.ruleChanged(to: rule, because: reason, lines: &ruleLines, at: now)
-        case .announceHalt, .announceGap, .count: break
+        case .announceHalt, .announceGap, .announceMove, .count: break
         }
     }
 

@@ -60,10 +60,14 @@ struct DecisionLog {
             return ("receiver", "asked for \(ReplayStory.words(resolution))", nil)
         case .sleepReceiver(let until): return ("receiver", until == nil ? "released" : "put to sleep", nil)
         case .wakeReceiver: return ("receiver", "woken", nil)
-        case .count(.jump): return ("clock", "three far positions agreed: the asset is there now", nil)
+        case .count(.jump):
+            return ("clock", "far positions led on, or agreed for three minutes: the asset is there now", nil)
         case .count(.clockStep): return ("clock", "the receiver's clock was set back; following it", nil)
         case .announceRule(let rule, let reason):
             return ("rule", "locations are kept by \(rule.rawValue)", reason.words)
+        case .announceMove(_, let metres):
+            let what = "parked \(InWords.distance(metres)) away; nobody saw the way"
+            return ("motion", what, RecordReason.moved.rawValue)
         case .announceHalt, .announceGap, .announceLowBattery, .announceResolution, .count: return nil
         }
     }

@@ -9,8 +9,9 @@ public struct FixFilter: Sendable {
         /// Metres; a fix that is less accurate is rejected. The default is 100. A fix without accuracy passes. Below
         /// 15 or so a receiver in a street canyon falls silent; above 1000 cell-tower quality enters the track.
         public var accuracyMax = 100.0
-        /// Metres per second between two fixes beyond both accuracies. The default is 70 (252 km/h). Three rejected
-        /// fixes that agree among themselves are believed, so that a ferry or a cold start cannot block forever.
+        /// Metres per second between two fixes beyond both accuracies. The default is 70 (252 km/h). Rejected fixes that
+        /// agree among themselves are believed once a way leads on from them, or after three minutes, so that a ferry or a
+        /// cold start cannot block forever.
         public var speedMax = 70.0
 
         public init() {}
@@ -33,7 +34,7 @@ public struct FixFilter: Sendable {
 
     public enum Verdict: Hashable, Sendable {
         case admitted
-        /// Admitted, and earlier evidence is worth nothing: the third of three far fixes that agree.
+        /// Admitted, and earlier evidence is worth nothing: far fixes that agree led on, or went on for long.
         case admittedAfterJump
         /// Admitted, and the receiver's clock went back: the tenth of ten older times that rise.
         case admittedAfterClockStep
@@ -42,8 +43,15 @@ public struct FixFilter: Sendable {
 
     /// Fixes in a row with an older but rising time after which the time is believed.
     static let risingMax = 10
-    /// Far fixes in a row, consistent among themselves, after which the place is believed.
-    static let farMax = 3
+    /// Far fixes in a row, consistent among themselves, before which the place is never believed; and as many as are needed
+    /// where no more had been believed before.
+    static let farMin = 3
+    /// Time that they go on, after which it is believed.
+    static let farFor = Duration.seconds(180)
+    /// Metres from a standstill that nothing drives within so many seconds.
+    private static let standingReach = (metres: 1000.0, seconds: 60.0)
+    /// m/s below which the asset stood.
+    private static let standingSpeed = 3.0
     /// Metres assumed where the receiver reports no accuracy.
     static let unknownAccuracy = 10.0
 
@@ -57,8 +65,12 @@ public struct FixFilter: Sendable {
     }
 
     private var last: Sighting?
+    /// The last believed fix stood.
+    private var stood = false
+    /// Believed fixes in a row, as far as it matters.
+    private var believed = 0
     private var rising: (count: Int, time: UTCTime) = (0, UTCTime(milliseconds: 0))
-    private var far: (count: Int, sighting: Sighting)?
+    private var far: (count: Int, first: Sighting, last: Sighting, way: Advance)?
 
     public init(settings: Settings) { self.settings = settings }
 
@@ -83,13 +95,23 @@ public struct FixFilter: Sendable {
             verdict = .admittedAfterClockStep
         }
         guard isAccurate(fix) else { return .rejected(.accuracy) }
-        guard isPlausible(from: last, to: seen) else {
-            return isThirdFar(seen) ? believe(seen, .admittedAfterJump) : .rejected(.impliedSpeed)
+        guard !goesOnFar(seen, from: last), isPlausible(from: last, to: seen, standing: stood) else {
+            return isThere(seen) ? believe(seen, .admittedAfterJump) : .rejected(.impliedSpeed)
         }
+        noteSpeed(fix.speed, from: last, to: seen)
         return believe(seen, verdict)
     }
 
+    private mutating func noteSpeed(_ speed: Double?, from a: Sighting, to b: Sighting) {
+        let seconds = Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at))
+        guard seconds > 0 else { return }
+        let metres = a.coordinate.distance(to: b.coordinate) - a.accuracy - b.accuracy
+        stood = max(speed ?? 0, metres / seconds) < Self.standingSpeed
+    }
+
     private mutating func believe(_ seen: Sighting, _ verdict: Verdict) -> Verdict {
+        believed = verdict == .admittedAfterJump ? far?.count ?? 1 : min(believed + 1, Self.farMin)
+        if verdict == .admittedAfterJump { stood = false }
         last = seen
         rising.count = 0
         far = nil
@@ -107,22 +129,41 @@ public struct FixFilter: Sendable {
         return rising.count >= Self.risingMax
     }
 
-    private func isPlausible(from a: Sighting, to b: Sighting) -> Bool {
+    /// It is where others were that could not be reached: that time has passed since does not bring the asset there.
+    private func goesOnFar(_ seen: Sighting, from last: Sighting) -> Bool {
+        guard let far, isPlausible(from: far.last, to: seen) else { return false }
+        let seconds = Elapsed.seconds(from: (last.time, last.at), to: (far.first.time, far.first.at))
+        return !isPlausible(from: last, to: seen, in: seconds, standing: stood)
+    }
+
+    private func isPlausible(
+        from a: Sighting, to b: Sighting, in seconds: Double? = nil, standing: Bool = false
+    ) -> Bool {
         // A degree of latitude is 111.2 km; most fixes are settled without trigonometry.
         let north = abs(Double(b.coordinate.latitudeE7) - Double(a.coordinate.latitudeE7))
         let east = abs(Double(b.coordinate.longitudeE7) - Double(a.coordinate.longitudeE7))
-        let allowed =
-            settings.speedMax * Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at)) + a.accuracy + b.accuracy
+        let seconds = seconds ?? Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at))
+        var metres = settings.speedMax * seconds
+        if standing, seconds <= Self.standingReach.seconds { metres = min(metres, Self.standingReach.metres) }
+        let allowed = metres + a.accuracy + b.accuracy
         if (north + east) * 0.0112 <= allowed { return true }
         return a.coordinate.distance(to: b.coordinate) <= allowed
     }
 
-    private mutating func isThirdFar(_ seen: Sighting) -> Bool {
-        if let previous = far, isPlausible(from: previous.sighting, to: seen) {
-            far = (previous.count + 1, seen)
-        } else {
-            far = (1, seen)
+    /// Whether far fixes have shown that the asset is where they are: a way leads on from them, they have gone on for long, or
+    /// they are more than those that were believed before.
+    private mutating func isThere(_ seen: Sighting) -> Bool {
+        guard var far, isPlausible(from: far.last, to: seen) else {
+            far = (1, seen, seen, Advance(from: seen.coordinate))
+            return false
         }
-        return far.map { $0.count >= Self.farMax } ?? false
+        let accuracy = far.last.accuracy + seen.accuracy
+        far.count += 1
+        far.last = seen
+        far.way.add(seen.coordinate)
+        self.far = far
+        guard far.count >= Self.farMin else { return false }
+        return believed < Self.farMin || seen.at.duration(since: far.first.at) >= Self.farFor
+            || far.way.isWay(accuracy: accuracy)
     }
 }

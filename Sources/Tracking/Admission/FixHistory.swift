@@ -66,6 +66,8 @@ struct FixHistory: Sendable {
     /// Nothing is known about the way to the newest fix.
     mutating func keepNewest() { ring.keepNewest() }
     mutating func clearRing() { ring.removeAll() }
+    /// The speeds of the ring meant nothing.
+    mutating func forgetSpeeds() { ring.forgetSpeeds() }
 
     private func silence(before time: UTCTime, at: EventTime) -> Double? {
         if let newestAt { return at.seconds(since: newestAt) }

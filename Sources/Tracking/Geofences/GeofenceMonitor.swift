@@ -272,7 +272,10 @@ public struct GeofenceMonitor: Sendable {
         guard watch.isRecorded else { return }
         let fence = fences[watch.fence]
         // Its time was over while it waited for another decision.
-        if let due = watch.dwellDue, due < first.at { crossings.append(dwell(in: fence, first, due)) }
+        // Of a stay that ended unseen it is not known that it lasted.
+        if let due = watch.dwellDue, due < first.at, first.opening == nil {
+            crossings.append(dwell(in: fence, first, due))
+        }
         crossings.append(Crossing(of: fence, .exit, watch.cause ?? Reason(opening: first.opening), first))
     }
 

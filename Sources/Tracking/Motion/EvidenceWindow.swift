@@ -67,13 +67,19 @@ struct EvidenceWindow: Sendable {
         drop(number)
     }
 
-    mutating func append(_ fix: Fix, time: UTCTime, at: EventTime, plane: LocalPlane, interval: Double) {
+    /// - Parameter assumed: metres, the accuracy of a fix that reports none.
+    mutating func append(
+        _ fix: Fix, time: UTCTime, at: EventTime, plane: LocalPlane, interval: Double, assumed: Double
+    ) {
+        let accuracy = max(fix.horizontalAccuracy ?? assumed, 5)
         var clock = 0.0
         var path = PlanePoint.zero
         var elapsed = 0.0
         if let last = entries.last {
             elapsed = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
-            if elapsed > max(5, 3 * interval) {
+            if elapsed > max(5, 3 * interval)
+                || fix.speed == nil && hasJumped(to: fix.coordinate, in: elapsed, plane: plane, accuracy: accuracy)
+            {
                 clear()
             } else {
                 clock = last.clock + elapsed
@@ -89,7 +95,24 @@ struct EvidenceWindow: Sendable {
                 at: at, time: time, clock: clock, path: path, velocity: velocity ?? .zero, coordinate: fix.coordinate,
                 speed: velocity == nil ? nil : (fix.speed ?? velocity?.length), accuracy: fix.horizontalAccuracy))
         trim(to: max(15, 3 * interval))
-        judge(fix, at: at, plane: plane, interval: interval)
+        judge(accuracy: accuracy, at: at, plane: plane, interval: interval)
+    }
+
+    /// Without Doppler a position that jumps would pass for movement.
+    private func hasJumped(
+        to coordinate: Coordinate, in seconds: Double, plane: LocalPlane, accuracy: Double
+    ) -> Bool {
+        guard let last = entries.last else { return false }
+        let step = (plane.point(coordinate) - plane.point(last.coordinate)).length
+        // Of a first fix it is not known whether it stood.
+        var speed = Reach.speedMax
+        if entries.count > 1 {
+            let before = entries[entries.count - 2]
+            let elapsed = last.clock - before.clock
+            let way = (plane.point(last.coordinate) - plane.point(before.coordinate)).length
+            speed = elapsed > 0 ? way / elapsed : 0
+        }
+        return step > Reach.metres(in: seconds, from: speed, accuracy: 2 * accuracy)
     }
 
     /// East and north, m/s. A speed without a course (receivers leave it out when slow) gets the direction in which the
@@ -130,7 +153,7 @@ struct EvidenceWindow: Sendable {
         brief = max(0, brief - number)
     }
 
-    private mutating func judge(_ fix: Fix, at: EventTime, plane: LocalPlane, interval: Double) {
+    private mutating func judge(accuracy: Double, at: EventTime, plane: LocalPlane, interval: Double) {
         let first = entries[0]
         let newest = entries[entries.count - 1]
         let displacement = plane.point(newest.coordinate) - plane.point(first.coordinate)
@@ -145,9 +168,9 @@ struct EvidenceWindow: Sendable {
         } else {
             surge = 0
             self.path = 0
-            let far = displacement.length > 3 * max(fix.horizontalAccuracy ?? FixFilter.unknownAccuracy, 5)
-            displaced.observe(far, at: at)
-            evidence = displaced.holds(3) ? displacement.length : 0
+            displaced.observe(displacement.length > 3 * accuracy, at: at)
+            let holds = displaced.holds(Tuning.displacedFixes) || displaced.holds(2, for: Tuning.displacedSpan)
+            evidence = holds ? displacement.length : 0
         }
 
         let span = 0.98 * max(hasDoppler ? 5 : 10, interval)

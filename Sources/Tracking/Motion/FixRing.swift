@@ -40,6 +40,11 @@ struct FixRing: Sendable {
             rollover = fix.rollover
         }
 
+        mutating func forgetSpeed() {
+            reportedSpeed = .nan
+            reportedCourse = .nan
+        }
+
         var speed: Double? { reportedSpeed.isNaN ? nil : reportedSpeed }
         var course: Double? { reportedCourse.isNaN ? nil : reportedCourse }
         var horizontalAccuracy: Double? { accuracy.isNaN ? nil : accuracy }
@@ -66,6 +71,11 @@ struct FixRing: Sendable {
     var newest: Entry? { entries.last }
     subscript(index: Int) -> Entry { entries[index] }
     mutating func removeAll() { entries.removeAll() }
+
+    /// The speeds meant nothing.
+    mutating func forgetSpeeds() {
+        for index in 0..<entries.count { entries[index].forgetSpeed() }
+    }
 
     /// The fixes before the newest one are no part of what begins now.
     mutating func keepNewest() { entries.removeFirst(max(0, entries.count - 1)) }

@@ -218,7 +218,37 @@ struct Halt: Sendable {
             creep.begin(at: place.coordinate)
             return .crept(from: from)
         }
-        return .stopped(stopReason(signals.settings), standstill: since.time)
+        guard !signals.window.hasDoppler else { return .stopped(stopReason(signals.settings), standstill: since.time) }
+        return endByPositions(signals, plane)
+    }
+
+    /// Without speeds no creep is seen: where the positions are by now says whether it stood.
+    private mutating func endByPositions(_ signals: MotionSignals, _ plane: LocalPlane) -> Outcome {
+        let accuracy = signals.accuracyNow
+        let tolerance = max(Tuning.arrivalMetres, min(Tuning.arrivalMetresMax, 1.5 * accuracy))
+        guard let (here, at) = trip.chain.arrival(since: since.at, tolerance: tolerance, plane: plane) else {
+            return .stopped(stopReason(signals.settings), standstill: since.time)
+        }
+        let arrived = MotionDetector.Moment(at: at, time: since.time + at.duration(since: since.at))
+        let moved = here.distance(to: place.coordinate)
+        let hasJustCome = (signals.lastFix?.at ?? at).seconds(since: at) < Tuning.arrivalRest
+        guard trip.powerOff == nil, at > since.at, hasJustCome || signals.isOutside(moved, accuracy: accuracy) else {
+            return .stopped(stopReason(signals.settings), standstill: arrived.time)
+        }
+        let from = place
+        since = arrived
+        place = StoredState.Anchor(coordinate: here, accuracy: place.accuracy)
+        positions.reset()
+        positionsAfterCreep.reset()
+        creep.begin(at: place.coordinate)
+        return .crept(from: from)
+    }
+
+    /// What the positions of a halt that has become a stop say of the receiver.
+    func noteScatter(_ signals: inout MotionSignals, _ plane: LocalPlane) {
+        for (distance, elapsed) in trip.chain.scatter(around: place.coordinate, since: since.at, plane: plane) {
+            signals.noteScatter(distance, elapsed: elapsed)
+        }
     }
 
     /// Why it becomes a stop when it is due to.

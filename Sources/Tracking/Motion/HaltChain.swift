@@ -40,6 +40,40 @@ struct HaltChain: Sendable {
         places.append((at, coordinate))
     }
 
+    /// Where the asset is by the last three positions, and since when.
+    /// - Parameters:
+    ///   - instant: nothing before it counts.
+    ///   - tolerance: metres from there within which a position is there; a single one beyond is noise.
+    /// - Returns: nil = too little was seen.
+    func arrival(since instant: EventTime, tolerance: Double, plane: LocalPlane) -> (place: Coordinate, at: EventTime)?
+    {
+        var first = places.count
+        while first > 0, places[first - 1].at >= instant { first -= 1 }
+        guard places.count - first >= 3 else { return nil }
+        let recent = places.count - 3
+        let middle = median(recent..<places.count, plane)
+        var index = recent
+        var isAway = false
+        while index > first {
+            let wasAway = isAway
+            isAway = (plane.point(places[index - 1].coordinate) - middle).length > tolerance
+            if isAway, wasAway { return (plane.coordinate(middle), places[index + 1].at) }
+            index -= 1
+        }
+        return (plane.coordinate(middle), isAway && first + 1 < places.count ? places[first + 1].at : instant)
+    }
+
+    /// Metres of each position since an instant from a place, with the seconds since the one before.
+    func scatter(
+        around place: Coordinate, since instant: EventTime, plane: LocalPlane
+    ) -> [(distance: Double, elapsed: Double)] {
+        let middle = plane.point(place)
+        return (0..<places.count).dropFirst().filter { places[$0].at >= instant }.map {
+            let elapsed = places[$0].at.seconds(since: places[$0 - 1].at)
+            return ((plane.point(places[$0].coordinate) - middle).length, elapsed)
+        }
+    }
+
     /// Where the asset stood for the whole chain; nil = it went somewhere.
     /// - Parameter tolerance: metres by which the middle of the first quarter and of the last may differ.
     func place(tolerance: Double, plane: LocalPlane) -> Coordinate? {

@@ -45,6 +45,8 @@ public struct MotionDetector: Sendable {
         case resumed(since: Moment, from: StoredState.Anchor)
         /// Still stopping, and since before the last resumption, which was noise.
         case movementWasNoise(since: Moment)
+        /// Parked as before, but elsewhere: it was moved in a silence.
+        case moved(from: StoredState.Anchor, to: StoredState.Anchor)
         /// Parked since the standstill.
         case stopped(MotionReason, at: StoredState.Anchor, standstill: UTCTime)
         /// Parked and left again in a silence: both changes at once.
@@ -100,6 +102,9 @@ public struct MotionDetector: Sendable {
         case .stopping: true
         }
     }
+
+    /// After a silence it is far from where it was parked, and may stand there.
+    var isElsewhere: Bool { if case .stationary(let parked) = state { parked.isElsewhere } else { false } }
 
     /// The parking place, or the place of the halt; on a trip only that of a halt in which the process ended.
     var place: StoredState.Anchor? {
@@ -189,9 +194,15 @@ public struct MotionDetector: Sendable {
             return observe(sighting, search)
         case .stationary(var parked):
             let hint = hint.flatMap { sighting.at <= $0.until ? $0.reason : nil }
-            let reason = parked.observe(sighting, &signals, hint: hint)
+            let outcome = parked.observe(sighting, &signals, hint: hint)
             state = .stationary(parked)
-            return reason.map { depart($0) }
+            switch outcome {
+            case nil: return nil
+            case .departed(let reason): return depart(reason)
+            case .moved(let place):
+                state = .stationary(Parked(at: place))
+                return .moved(from: parked.place, to: place)
+            }
         case .moving(var trip):
             guard let halt = trip.observe(sighting, &signals) else {
                 state = .moving(trip)
@@ -203,9 +214,12 @@ public struct MotionDetector: Sendable {
         case .stopping(var halt):
             let outcome = halt.observe(sighting, &signals)
             state = .stopping(halt)
-            return outcome.map { perform($0, halt) }
+            return outcome.map { perform($0, halt, sighting.plane) }
         }
     }
+
+    /// The speeds so far meant nothing.
+    mutating func forgetSpeeds() { signals.clearWindow() }
 
     /// Evidence from before does not count any more: the asset is elsewhere, or the clock is.
     mutating func forgetEvidence() {
@@ -253,7 +267,7 @@ public struct MotionDetector: Sendable {
             }
             let outcome = halt.end(signals, plane)
             state = .stopping(halt)
-            return perform(outcome, halt)
+            return perform(outcome, halt, plane)
         case let other:
             state = other
             return nil
@@ -381,7 +395,7 @@ public struct MotionDetector: Sendable {
     }
 
     /// - Parameter halt: as it is after the outcome.
-    private mutating func perform(_ outcome: Halt.Outcome, _ halt: Halt) -> Transition {
+    private mutating func perform(_ outcome: Halt.Outcome, _ halt: Halt, _ plane: LocalPlane) -> Transition {
         switch outcome {
         case .movementWasNoise:
             return .movementWasNoise(since: halt.since)
@@ -392,6 +406,7 @@ public struct MotionDetector: Sendable {
             return .resumed(since: halt.since, from: halt.place)
         case .stopped(let reason, let standstill):
             signals.decision.needed = Halt.evidenceNeeded(signals)
+            halt.noteScatter(&signals, plane)
             return park(reason, at: halt.place, standstill: standstill)
         }
     }

@@ -20,6 +20,7 @@ struct MotionSignals: Sendable {
     var settings: MotionDetector.Settings
     private(set) var window = EvidenceWindow()
     private(set) var noise = SpeedNoise()
+    private var scatter = PositionScatter()
     /// The numbers of the last decision.
     var decision = MotionEvidence()
     /// The last fix of this run.
@@ -38,7 +39,9 @@ struct MotionSignals: Sendable {
     mutating func append(_ sighting: Sighting) {
         let (fix, at) = (sighting.fix, sighting.at)
         if sighting.silence ?? .infinity >= Tuning.coldAfter { warmUntil = at + .seconds(Tuning.warmUp) }
-        window.append(fix, time: sighting.time, at: at, plane: sighting.plane, interval: sighting.interval)
+        window.append(
+            fix, time: sighting.time, at: at, plane: sighting.plane, interval: sighting.interval,
+            assumed: scatter.accuracy)
         lastFix = sighting.moment
         lastCoordinate = fix.coordinate
         decision = MotionEvidence(
@@ -57,6 +60,12 @@ struct MotionSignals: Sendable {
         noise.observe(velocity.length, elapsed: elapsed)
     }
 
+    /// The asset stands, and the position is so many metres from where: what that says of the receiver's accuracy.
+    mutating func noteScatter(_ distance: Double, elapsed: Double) { scatter.observe(distance, elapsed: elapsed) }
+
+    /// Metres; for a fix that reports none as its positions scatter.
+    func accuracy(of fix: Fix) -> Double { fix.horizontalAccuracy ?? scatter.accuracy }
+
     /// A position with this accuracy may become part of a place.
     func isAnchorable(_ accuracy: Double?, at: EventTime) -> Bool {
         (accuracy ?? 0) <= min(50, settings.anchorAccuracy) && at >= warmUntil
@@ -64,7 +73,7 @@ struct MotionSignals: Sendable {
 
     /// A position this many metres from the centre of the fence is outside by more than its accuracy.
     func isOutside(_ distance: Double, accuracy: Double?) -> Bool {
-        distance - min(accuracy ?? FixFilter.unknownAccuracy, Tuning.fenceAccuracyMax) > settings.stationaryRadius
+        distance - min(accuracy ?? scatter.accuracy, Tuning.fenceAccuracyMax) > settings.stationaryRadius
     }
 
     /// The place of the last fix, with its accuracy; nil before the first one.
@@ -73,5 +82,5 @@ struct MotionSignals: Sendable {
     }
 
     /// Metres; the accuracy of the last fix as far as it limits a distance.
-    var accuracyNow: Double { min(30, decision.accuracy ?? FixFilter.unknownAccuracy) }
+    var accuracyNow: Double { min(30, decision.accuracy ?? scatter.accuracy) }
 }

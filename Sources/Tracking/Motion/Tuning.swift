@@ -34,6 +34,15 @@ enum Tuning {
     static let outsideNoise = 2.4
     /// Fixes beyond the backup radius that are a departure.
     static let backupFixes = 3
+    /// m/s with which they are one after a silence too: slower the asset may stand there.
+    static let elsewhereSpeed = 1.5
+    /// Fixes, and the time that they span, outside the fence that are a departure without any speed, if they were driven to.
+    static let awayFixes = 3
+    static let awaySpan = Duration.seconds(8)
+    /// Accuracies beyond the radius from which on they count where they stand.
+    static let awayAccuracies = 3.0
+    /// They may come back by this share of the way: an error that fades comes back by more.
+    static let awayReturn = 0.1
     /// Seconds in which the fence follows the slow component of the receiver's error.
     static let driftTimeConstant = 1000.0
     /// Metres of drift below which the fence is not moved: the resolution of a coordinate.
@@ -89,6 +98,12 @@ enum Tuning {
     /// Then a stop that is due waits for the evidence: a halt that ends just before the timeout is a halt.
     static let rollingDelay = Duration.seconds(10)
 
+    /// Seconds for which it must have been there: an asset that has just come is on its way.
+    static let arrivalRest = 60.0
+    /// Metres, at least and at most, beyond which a position was not yet where a receiver without speeds stopped in the end.
+    static let arrivalMetres = 10.0
+    static let arrivalMetresMax = 20.0
+
     // MARK: Halts that follow each other
 
     /// Seconds of movement after which what comes is another chain.
@@ -116,6 +131,9 @@ enum Tuning {
     static let windowAgreement = 3.0
     /// Seconds by which the velocity of a receiver may lag behind its position: it is filtered more.
     static let velocityLagMax = 1.0
+    /// Fixes in a row that a receiver without Doppler must be displaced; two suffice if they are so far apart.
+    static let displacedFixes = 3
+    static let displacedSpan = Duration.seconds(4)
     /// Seconds of the briefest mean velocity.
     static let surgeSpan = 3.0
 

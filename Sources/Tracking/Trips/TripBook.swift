@@ -20,8 +20,15 @@ struct TripBook: Sendable {
     /// Event time of the departure, to notice towing; after a restart unknown until the first fix, and then at most `towedAfter`
     /// ago. The length of a trip follows from its dates.
     private var departedAt: EventTime?
-    /// Within the halt the receiver was silent for so long that the way since is unknown.
-    private var haltWasUnseen = false
+    /// Whether the way since the halt began is known.
+    private enum HaltWay {
+        case seen
+        /// The receiver was silent for so long that it is not.
+        case unseen
+        /// The position jumped: there was none.
+        case jumped
+    }
+    private var haltWay = HaltWay.seen
     /// Seconds of the halt that ended last, as counted in the trip.
     private var lastIdle = 0.0
 
@@ -42,7 +49,7 @@ struct TripBook: Sendable {
     mutating func fixReceived(
         _ time: UTCTime, at: EventTime, afterGap: Bool, clockStep: Double?, isMoving: Bool
     ) {
-        if afterGap { haltWasUnseen = true }
+        if afterGap, haltWay == .seen { haltWay = .unseen }
         // A trip keeps its length.
         if let clockStep, abs(clockStep) > Self.clockStepMin, abs(clockStep) < 1e15, let start = trip?.start {
             trip?.start = start + .milliseconds(Int64(clockStep))
@@ -69,7 +76,10 @@ struct TripBook: Sendable {
     }
 
     /// Nothing is known about the way to the next fix.
-    mutating func interrupted() { odometer.stop() }
+    mutating func interrupted() {
+        odometer.stop()
+        haltWay = .jumped
+    }
 
     // MARK: Changes of motion
 
@@ -87,7 +97,8 @@ struct TripBook: Sendable {
     /// - Parameter noise: metres counted just before that were none.
     mutating func halted(since moment: MotionDetector.Moment, noise: Double) {
         halt = moment
-        haltWasUnseen = false
+        haltWay = .seen
+        odometer.settle()
         odometer.deduct(noise)
     }
 
@@ -95,7 +106,7 @@ struct TripBook: Sendable {
     mutating func crept(since moment: MotionDetector.Moment, metres: Double) {
         if let halt { trip?.idle += max(0, moment.at.seconds(since: halt.at)) }
         halt = moment
-        odometer.add(metres)
+        if haltWay == .jumped { haltWay = .seen } else { odometer.add(metres) }
     }
 
     /// The last resumption was noise.
@@ -113,7 +124,11 @@ struct TripBook: Sendable {
         trip?.idle += lastIdle
         let moved = place.distance(to: from.coordinate)
         if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
-            if haltWasUnseen { odometer.addGap(moved) } else { odometer.add(moved) }
+            switch haltWay {
+            case .seen: odometer.add(moved)
+            case .unseen: odometer.addGap(moved)
+            case .jumped: break
+            }
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
     }

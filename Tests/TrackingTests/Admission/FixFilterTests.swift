@@ -70,12 +70,39 @@ import Testing
         #expect(verdicts == expected)
     }
 
-    @Test func believesTheThirdOfThreeFarFixesThatAgree() {
-        let verdicts = admit((0..<20).map { fix(Double($0), north: $0 < 10 ? 0 : 5000 + Double($0)) })
-        var expected = [FixFilter.Verdict](repeating: .admitted, count: 20)
-        for index in 10...11 { expected[index] = .rejected(.impliedSpeed) }
-        expected[12] = .admittedAfterJump
-        #expect(verdicts == expected)
+    /// Metres of far fixes from the first one, a second apart after twenty near ones: the index of the one that is believed.
+    @Test(
+        arguments: [
+            // A way leads on: at 14 m/s it is a hundred metres beyond the accuracy after nine of them.
+            ((0..<20).map { Double($0) * 14 }, 1.0, 8),
+            // They stand: after three minutes.
+            ((0..<200).map { Double($0 % 3) }, 1, 180),
+            // Ten agreeing positions, and then back: never.
+            ((0..<10).map { Double($0 % 3) }, 5, nil),
+            // Between two far places it jumps.
+            ([0, 0, 300, 300, 0, 0, 300, 0], 10, nil),
+        ] as [([Double], Double, Int?)])
+    func believesFarFixesOnceAWayLeadsOn(metres: [Double], interval: Double, believed: Int?) {
+        var fixes = (0..<20).map { fix(Double($0)) }
+        fixes += metres.indices.map { fix(20 + Double($0) * interval, north: 5000 + metres[$0]) }
+        fixes.append(fix(20 + Double(metres.count) * interval))
+        let verdicts = admit(fixes).dropFirst(20)
+        #expect(verdicts.firstIndex(of: .admittedAfterJump) == believed.map { 20 + $0 })
+        #expect(verdicts.prefix(believed ?? metres.count).allSatisfy { $0 == .rejected(.impliedSpeed) })
+        if believed == nil { #expect(verdicts.last == .admitted) }
+    }
+
+    /// A first fix that is off is outvoted.
+    @Test func threeFarFixesThatAgreeOutvoteTheFirst() {
+        let verdicts = admit((0..<5).map { fix(Double($0), north: $0 == 0 ? 0 : 5000) })
+        let held = [FixFilter.Verdict](repeating: .rejected(.impliedSpeed), count: 2)
+        #expect(verdicts == [.admitted] + held + [.admittedAfterJump, .admitted])
+    }
+
+    /// 2 km within half a minute of standing, though slower than the limit.
+    @Test func fromAStandstillNothingIsFarAtOnce() {
+        #expect(admit([fix(0), fix(30), fix(60, north: 2000)]).last == .rejected(.impliedSpeed))
+        #expect(admit([fix(0), fix(30, north: 600), fix(60, north: 2600)]).last == .admitted)
     }
 
     @Test func farFixesThatDisagreeAreNeverBelieved() {

@@ -282,7 +282,7 @@ extension GeofenceMonitor.Sighting {
     static let restarts: [Restart] = [
         Restart(
             testDescription: "inside before, outside after", before: [home, away], after: [home, away], moved: 5000,
-            pause: 600, passages: ["exit home restart", "enter away"], inside: ["away"]),
+            pause: 600, passages: ["exit home restart", "enter away gap"], inside: ["away"]),
         Restart(
             testDescription: "who left unseen did not dwell", before: [.circle("home", dwell: .seconds(600))],
             after: [.circle("home", dwell: .seconds(600))], moved: 5000, pause: 3600, passages: ["exit home restart"]),

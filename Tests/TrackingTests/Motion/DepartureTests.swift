@@ -3,6 +3,12 @@ import TestSupport
 import Testing
 import Tracking
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 @Suite struct DepartureTests {
     @Test func pullAwayIsSeenWithinThirtyMetresAndDatedBackToTheParkingPlace() throws {
         var script = Script.parked(300)
@@ -216,8 +222,10 @@ import Tracking
         #expect(try #require(course.changes.last?.since).seconds > astrayUntil, "\(course.story)")
     }
 
-    /// Towed, by a ferry, or while the receiver was off: it stands at the new place from the first fix there.
-    @Test(arguments: [30.0, 3600]) func movedInASilenceATripEndsNoEarlierThanItBegan(seconds: Double) throws {
+    /// Towed, by a ferry, or while the receiver was off: an event, and no trip. So fast that it is not believed at once, after
+    /// three minutes.
+    @Test(arguments: [(30.0, 180.0), (3600, 0)])
+    func movedInASilenceItIsParkedThere(seconds: Double, held: Double) throws {
         var script = Script.parked(700)
         if seconds > 60 { script.happen(.noFix(.void)) }
         script.wait(seconds)
@@ -225,13 +233,69 @@ import Tracking
         script.north += 11_000
         script.stand(600)
         let course = Course(script)
-        #expect(course.story == ["-start", "+backup-fence", "-stop-timeout"])
-        let departed = try #require(course.changes[1].since)
-        let stopped = try #require(course.changes[2].since)
-        #expect(stopped >= departed && stopped.seconds - back <= 10, "\(departed) \(stopped)")
-        let trip = try #require(course.changes[2].trip)
-        #expect(trip.start == departed && trip.end == stopped && trip.distance < 20)
-        #expect(course.tracker.snapshot.gapMetres == 0 && course.tracker.snapshot.odometer < 30)
+        #expect(course.story == ["-start"])
+        let moves = course.effects.compactMap { effect -> (at: Double, metres: Double)? in
+            if case .announceMove(let at, let metres) = effect { (at.seconds, metres) } else { nil }
+        }
+        let move = try #require(moves.first)
+        #expect(moves.count == 1 && abs(move.metres - 11_000) < 20 && abs(move.at - back - held - 30) <= 10)
+        let record = try #require(course.records(.gap).last)
+        #expect(record.reason == "moved" && !record.moving && record.coordinate == Script.place(north: script.north))
+        #expect(course.tracker.snapshot.gapMetres == 0 && course.tracker.snapshot.odometer == 0)
+    }
+
+    /// Who goes on from there is on a trip that began there.
+    @Test func movedInASilenceAndStillMovingIsATrip() throws {
+        var script = Script.parked(700)
+        script.wait(3600)
+        script.north += 7700
+        let from = script.north
+        script.speed = 12
+        script.drive(120)
+        let course = Course(script)
+        #expect(course.changes.map(\.moving) == [false, true])
+        #expect(try #require(course.changes.last).coordinate.distance(to: Script.place(north: from)) < 30)
+        #expect(abs(course.tracker.snapshot.odometer - (script.north - from)) < 30)
+    }
+
+    /// A phone writes a position each five seconds, with neither speed nor accuracy.
+    @Test func withoutSpeedsFixesThatLeaveTheFenceAreADeparture() throws {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(600)
+        let (start, before) = (script.elapsed, script.north)
+        script.drive(20, to: 8)
+        script.drive(300)
+        let course = Course(script)
+        #expect(course.changes.map(\.moving) == [false, true])
+        let departure = try #require(course.changes.last)
+        #expect(departure.at.seconds - start <= 25)
+        #expect(abs(try #require(departure.since).seconds - start) <= 10)
+        #expect(abs(course.tracker.snapshot.odometer - (script.north - before)) < 30)
+    }
+
+    /// Seven positions a hundred metres off, after half a minute of silence and with a receiver that says it stands.
+    @Test func fixesThatAgreeOutsideAfterAShortSilenceAreADeparture() {
+        var script = Script.parked(600)
+        script.accuracy = 9
+        script.wait(30)
+        script.north += 98
+        script.stand(30)
+        #expect(Course(script).story == ["-start", "+fence"])
+    }
+
+    /// Thrown aside at once, or by an error that fades, it has not left.
+    @Test(arguments: [0.0, 20]) func withoutSpeedsAReflectionIsNoDeparture(fade: Double) {
+        var script = Script()
+        (script.tellsSpeed, script.accuracy) = (false, nil)
+        script.stand(600)
+        for second in 0..<60 {
+            script.offset.east = fade == 0 ? 60 : 90 * exp(-Double(second) / fade)
+            script.stand(1)
+        }
+        script.offset = .zero
+        script.stand(300)
+        #expect(Course(script).story == ["-start"])
     }
 
     @Test(arguments: testSeeds(1...2))

@@ -142,6 +142,40 @@ import Tracking
         #expect(abs(course.tracker.snapshot.odometer - script.north) < 15)
     }
 
+    /// A phone in a jam: a position each five seconds, with neither speed nor accuracy, that creeps by 168 m in five minutes.
+    @Test func withoutSpeedsAJamThatCreepsIsNoStop() {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(60)
+        script.driveOff(120)
+        script.brake()
+        for _ in 0..<12 {
+            script.stand(20)
+            script.drive(5, to: 2)
+            script.drive(5, to: 0)
+            script.north += 4
+        }
+        let end = script.elapsed
+        script.driveOff(100)
+        #expect(end > 400 && !Course(script).story.contains("-stop-timeout"))
+    }
+
+    /// The end is the last manoeuvre into the bay, not the pause before it.
+    @Test func withoutSpeedsATripEndsWithItsLastManoeuvre() throws {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(600)
+        script.driveOff(120)
+        script.stop(120)
+        script.drive(5, to: 2)
+        script.drive(10, to: 0)
+        let end = script.elapsed
+        script.stand(900)
+        let stop = try #require(Course(script).changes.last)
+        let since = try #require(stop.since).seconds
+        #expect(!stop.moving && abs(since - end) <= 20)
+    }
+
     @Test func poweredOffWhileStandingStopsSooner() throws {
         var script = Self.arrived()
         script.happen(.externalPowerChanged(true))
