@@ -14,6 +14,8 @@ struct Script {
     var rate = 1.0
     var accuracy: Double? = 4
     var tellsSpeed = true
+    /// Metres; nil = the receiver has none.
+    var altitude: Double?
     /// Metres from the origin, without error.
     var north = 0.0
     var east = 0.0
@@ -62,8 +64,9 @@ struct Script {
                 Fix(
                     time: time, timeOfDay: time.timeOfDay, at: now,
                     coordinate: Self.plane.coordinate(PlanePoint(east: east, north: north) + offset),
-                    horizontalAccuracy: accuracy ?? self.accuracy, speed: tellsSpeed ? reported ?? speed : nil,
-                    course: tellsSpeed ? course : nil, mode: .threeD, quality: quality)))
+                    altitudeMSL: altitude, horizontalAccuracy: accuracy ?? self.accuracy,
+                    speed: tellsSpeed ? reported ?? speed : nil, course: tellsSpeed ? course : nil, mode: .threeD,
+                    quality: quality)))
     }
 
     mutating func wait(_ seconds: Double) { elapsed += seconds }

@@ -10,17 +10,13 @@ struct SpeedTrend: Sendable {
     }
 
     /// Before the newest one, newest first; without seconds = none. In the struct itself: this is asked at every fix.
-    private var past = InlineArray<4, Slot>(repeating: Slot(speed: 0, seconds: 0))
+    private var past = InlineArray<2, Slot>(repeating: Slot(speed: 0, seconds: 0))
     private var sum = 0.0
     private var count = 0.0
     private var closedAt: EventTime?
 
-    /// m/s that it had for two seconds; 0 before.
-    private(set) var sustained = 0.0
     /// m/s², over two seconds; 0 before.
     private(set) var acceleration = 0.0
-    /// W/kg that it took to gain this speed within three or four seconds, as kinetic energy alone; 0 before.
-    private(set) var power = 0.0
 
     /// - Parameters:
     ///   - speed: m/s.
@@ -44,33 +40,20 @@ struct SpeedTrend: Sendable {
         (sum, count) = (0, 0)
         self.closedAt = at
         judge(slot)
-        for index in (1..<4).reversed() { past[index] = past[index - 1] }
+        past[1] = past[0]
         past[0] = slot
         return slot
     }
 
     private mutating func judge(_ newest: Slot) {
-        (sustained, acceleration, power) = (0, 0, 0)
-        let square = newest.speed * newest.speed
-        var slowest = newest.speed
+        acceleration = 0
         var age = newest.seconds
-        var isFirst = true
-        for index in 0..<4 {
-            let slot = past[index]
-            if slot.seconds == 0 { break }
-            slowest = min(slowest, slot.speed)
-            if isFirst, age >= ActivityTuning.accelerationSpan {
-                isFirst = false
-                sustained = slowest
-                acceleration = (newest.speed - slot.speed) / age
+        for index in 0..<2 where past[index].seconds > 0 {
+            if age >= ActivityTuning.accelerationSpan {
+                acceleration = (newest.speed - past[index].speed) / age
+                return
             }
-            if age >= ActivityTuning.powerSpanMin {
-                let energy = (square - slot.speed * slot.speed) / 2
-                if energy > power * age { power = energy / age }
-                // One of a slow receiver may be older.
-                if age >= ActivityTuning.powerSpanMax { break }
-            }
-            age += slot.seconds
+            age += past[index].seconds
         }
     }
 }

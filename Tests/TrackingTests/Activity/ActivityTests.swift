@@ -26,11 +26,11 @@ private struct Manner: Sendable {
         }
     }
 
-    /// Parked for a minute, then on the way.
+    /// Parked for long enough that the place is known, then on the way.
     private func way(_ manner: Manner, seconds: Double = 60, rate: Double = 1) -> Script {
         var script = Script()
         script.rate = rate
-        script.stand(60)
+        script.stand(90)
         script.drive(max(1 / rate, manner.pace / manner.acceleration), to: manner.pace)
         script.drive(seconds)
         return script
@@ -80,16 +80,17 @@ private struct Manner: Sendable {
         #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
     }
 
-    @Test func staysInAVehicleWhileAJamCreeps() {
+    /// The trip before says so, as long as it is remembered.
+    @Test func aJamThatWasDrivenIntoIsNoWalk() {
         var script = arrived()
         let before = script.events.count
-        for index in 0..<30 {
+        for index in 0..<8 {
             script.stand(index % 3 == 0 ? 60 : 15)
             script.drive(3, to: 1.5)
             script.drive(9)
             script.drive(2, to: 0)
         }
-        #expect(kinds(script).dropFirst(before).allSatisfy { $0 == .inVehicle })
+        #expect(kinds(script).dropFirst(before).allSatisfy { $0 == .inVehicle || $0 == .still })
     }
 
     /// Between them the traffic is slow enough for a walk, and even.
@@ -148,7 +149,7 @@ private struct Manner: Sendable {
 
     @Test func aVehicleAtALightIsOnItsWayAndIsStillWhenItStandsForLong() {
         var script = arrived()
-        script.stand(75)
+        script.stand(15)
         #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
         script.stand(45)
         #expect(Course(script).tracker.snapshot.activity?.kind == .still)
@@ -157,7 +158,7 @@ private struct Manner: Sendable {
     }
 
     @Test func aPaceBetweenTwoWaysDoesNotFlap() {
-        for middle in [2.1, 4.05] {
+        for middle in [2.1, 4.5] {
             var script = way(Manner(pace: middle, acceleration: 0.6, kind: .running), seconds: 20)
             let before = script.events.count
             for _ in 0..<20 {
@@ -175,6 +176,76 @@ private struct Manner: Sendable {
         script.void(200)
         script.north += 2600
         script.drive(2)
+        #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
+    }
+
+    /// A pace that swings as that of a cyclist does, for a number of minutes.
+    private func pedal(_ minutes: Int, _ script: inout Script) {
+        for _ in 0..<minutes {
+            script.drive(10, to: 6.5)
+            script.drive(15)
+            script.drive(10, to: 3.5)
+            script.drive(15)
+            script.drive(10, to: 5)
+        }
+    }
+
+    /// Down a pass at the speed of a car: the height that it loses is all the power that it takes.
+    @Test func aFastDescentLeavesNothingBehind() {
+        var script = Script()
+        script.altitude = 900
+        script.stand(60)
+        pedal(6, &script)
+        for _ in 0..<90 {
+            script.drive(1, to: min(14, script.speed + 0.4))
+            script.altitude = (script.altitude ?? 0) - 0.06 * script.speed
+        }
+        let descended = script.events.count
+        script.drive(20, to: 5)
+        pedal(3, &script)
+        let answers = kinds(script)
+        #expect(answers.dropFirst(120).prefix(descended - 120).allSatisfy { $0 == .onBicycle })
+        #expect(answers.dropFirst(descended + 30).allSatisfy { $0 == .onBicycle })
+    }
+
+    @Test func aDriveDoesNotOutliveItself() {
+        var script = way(.drive, seconds: 600)
+        script.drive(20, to: 5)
+        pedal(12, &script)
+        #expect(Course(script).tracker.snapshot.activity?.kind == .onBicycle)
+        script.drive(8, to: 16)
+        script.drive(110)
+        #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
+    }
+
+    @Test(arguments: [2.6, 3.5, 4.5, 5])
+    func whoKeepsARunnersPaceRuns(pace: Double) {
+        var script = Script()
+        script.stand(60)
+        script.drive(4, to: pace)
+        let before = script.events.count
+        for second in 0..<900 { script.drive(1, to: pace * (1 + 0.05 * Double(second % 5 - 2) / 2)) }
+        #expect(kinds(script).dropFirst(before + 60).allSatisfy { $0 == .running })
+    }
+
+    /// A parcel every few minutes, seen by a phone that says no speed.
+    @Test func aCarrierIsOutOfTheVanAtOnceAndSoonBackInIt() {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(60)
+        for _ in 0..<4 {
+            script.drive(10, to: 9)
+            script.drive(60)
+            script.drive(10, to: 0)
+            script.stand(20)
+            script.drive(5, to: 1.2)
+            script.drive(20)
+            script.drive(5, to: 0)
+            let answer = Course(script).tracker.snapshot.activity?.kind
+            #expect(answer == .onFoot || answer == .still, "\(String(describing: answer))")
+        }
+        script.drive(10, to: 9)
+        script.drive(15)
         #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
     }
 
