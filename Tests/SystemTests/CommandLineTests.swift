@@ -121,7 +121,8 @@ import Testing
         for (arguments, name) in rows {
             let log = fixture(name.prefix { $0 != "." } + ".nmea")
             let call = try Call(arguments + [log])
-            #expect(call.status == 0 && call.errors.isEmpty)
+            // Lines that are no sentences are named.
+            #expect(call.status == 0 && call.errors.isEmpty == !name.hasPrefix("glued"), "\(call.errors)")
             #expect(call.output == (try String(contentsOfFile: fixture(name), encoding: .utf8)), "\(name)")
         }
     }
@@ -179,7 +180,7 @@ import Testing
         #expect(call.output.contains("trips      1, ended by a stop: 0\n"), "\(call.output)")
     }
 
-    @Test func replayMovesTheDatesOfAnOldLogOnlyWhenAsked() throws {
+    @Test func replayDoubtsTheDatesOfAnOldLogOnlyWhenAsked() throws {
         let rig = try Rig()
         let log = fixture("years-on-both-sides-of-the-century.nmea")
         let serial = "kind = \"serial\"\npath = \"/dev/ttyACM0\""
@@ -188,7 +189,8 @@ import Testing
         let repaired = try Call([
             "replay", "--format", "jsonl", "--config", rig.configure(source: serial + "\nrollover = \"repair\""), log,
         ])
-        #expect(repaired.output.contains("\"dateless\":1,") && !repaired.output.contains("946684799000"))
+        // None of them is a whole number of week counters away from a day that can be.
+        #expect(repaired.output.contains("\"dates_refused\":4,") && !repaired.output.contains("946684799000"))
     }
 
     // check.

@@ -86,14 +86,13 @@ import Testing
     // endpoint
 
     @Test func anEndpointThatTheServerStoppedGoesOnAfterResume() throws {
-        try rig.startCollector(["--answer", "410", "--first", "1"])
+        try rig.startCollector(["--answer", "410", "--first", "7"])
         try rig.configure(source: source, endpoint: "batch_size = 40\nbatch_window = \"100ms\"")
         let daemon = try rig.startDaemon()
         try daemon.waitFor("stopped (gone)")
         let list = try call("endpoint list")
         #expect(list.status == 1 && list.text.contains("main: stopped (gone)"), "\(list.text)")
         #expect(list.text.contains("\n  do: ") && list.text.contains("waypost endpoint resume main"), "\(list.text)")
-        // The server answers the first batch while later fixes are still on their way into the queue.
         try rig.waitFor("queue", "queue_depth") { $0 as? Int == rows }
         let (status, text) = try call("status")
         #expect(status == 1 && text.contains("endpoint   main: stopped (gone), \(rows) waiting"), "\(text)")
@@ -106,7 +105,7 @@ import Testing
     }
 
     @Test func aStopEndsWithoutADaemonToo() throws {
-        try rig.startCollector(["--answer", "410", "--first", "1"])
+        try rig.startCollector(["--answer", "410", "--first", "7"])
         try rig.configure(source: source, endpoint: "batch_size = 40\nbatch_window = \"100ms\"")
         let daemon = try startAndRead()
         try daemon.waitFor("stopped (gone)")
