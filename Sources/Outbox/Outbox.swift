@@ -54,6 +54,8 @@ public final class Outbox {
     private var cache = PageCache.unknown
     /// Openings that have failed since the last one that did not.
     private var failedOpenings = 0
+    private var failingReads = FailingReads()
+    private var setAsides = SetAsidePace()
     private var isClosed = false
 
     /// After so many failed openings what cannot be read of a damaged file counts as damaged.
@@ -85,13 +87,20 @@ public final class Outbox {
         salvaging = Salvaging(life: 1 + newUUID.suffix(6).reduce(0) { $0 << 8 | Int64($1) })
         uuid = newUUID
         do throws(OutboxError) {
-            lock = try medium.lock(settings.path)
+            let lock = try medium.lock(settings.path)
+            self.lock = lock
+            let left = QueueNote(lock.note)
+            committed.earlierEnd = left?.log
             let queue = try open()
             // No earlier run gave numbers of it.
             if queue.opened.isNew { processRun.leap = 0 }
             database = queue.database
             adopt(queue.opened)
             salvaging.adopt(queue.plan)
+            if let left, left.uuid == uuid, left.lastSeq > ledger.lastSeq {
+                if queue.setAside == nil { held.foundOlder(than: left.lastSeq, through: ledger.lastSeq) }
+                skip(to: left.lastSeq, in: queue.database)
+            }
         } catch {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
             // With what the disk holds, as far as it can be read.
@@ -112,6 +121,14 @@ public final class Outbox {
         parts = opened.parts
     }
 
+    /// The numbers up to this one were given, although the file does not have them: a server that has rows under them would take new
+    /// ones for repeats.
+    private func skip(to last: Int64, in database: Database) {
+        ledger.lastSeq = last
+        let stored: Void? = try? database.transaction { () throws(OutboxError) in try database.writeCounts(ledger) }
+        if stored != nil { (ledger.mark, committed.lastSeq) = (last, last) }
+    }
+
     /// The last rows on disk, oldest first; none where they cannot be read.
     public func newest(_ count: Int) -> [QueuedLocation] { (try? database?.newest(count)) ?? [] }
 
@@ -125,7 +142,8 @@ public final class Outbox {
         reply.depths = ledger.depths
         reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
-        reply.recovery = salvaging.report(onDisk: memory == nil, at: medium.now)
+        reply.recovery = salvaging.report(
+            onDisk: memory == nil, at: medium.now, of: QueueFiles(path: settings.path, medium: medium))
         reply.replacement = held.report
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
@@ -190,7 +208,9 @@ public final class Outbox {
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         let reply: CommitReply
+        let failed = medium.failedReads
         do throws(OutboxError) { reply = try storeOnDisk(commit) } catch {
+            note(error, since: failed)
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
         }
@@ -372,6 +392,9 @@ public final class Outbox {
     /// Closes the file and gives up its lock. Everything committed is on the medium already; the log stays as it is.
     public func close() {
         if database != nil { try? putInPlace() }
+        if database != nil, committed.lastSeq > 0 {
+            lock?.leave(QueueNote(uuid: uuid, lastSeq: committed.lastSeq, log: committed.logEnd).text)
+        }
         isClosed = true
         database = nil
         memory?.below.close()
@@ -477,9 +500,9 @@ public final class Outbox {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, committed: committed, known: known, expected: expected,
-            damage: damage,
-            cache: cache,
-            access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
+            damage: damage, maySetAside: !worksWithoutDisk || setAsides.mayBegin(at: medium.now), cache: cache,
+            access: readers?.access ?? .readWrite, 
+            isPatient: failedOpenings < Self.patience && !failingReads.areLasting(at: medium.now))
         try held.claim()
         failedOpenings += 1
         // Opening may write.
@@ -503,6 +526,7 @@ public final class Outbox {
         (cache, failedOpenings) = (.trusted, 0)
         readers?.opened(settings.path, as: opening.access)
         salvaging.count(queue.setAside)
+        if queue.setAside != nil { setAsides.begun(at: medium.now) }
         return queue
     }
 
@@ -550,8 +574,12 @@ public final class Outbox {
     func failed(_ error: OutboxError) {
         // The connection may be all that has the rows.
         if let database, !held.settle(storedBytes: database.storedBytes) { return }
-        // A full disk that let the transaction be rolled back can be trusted.
-        if error.cause == .full, database?.connection.isInTransaction == false { return }
+        // A full disk that let the transaction be rolled back can be trusted, once nothing of it is left.
+        if error.cause == .full, let connection = database?.connection, !connection.isInTransaction,
+            (try? connection.cutLog()) != nil
+        {
+            return
+        }
         database = nil
         cache = .suspect
     }
@@ -614,12 +642,17 @@ extension Outbox {
     ///   - orders: of that commit, which wait for the disk.
     private func returnToDisk(from memory: MemoryQueue, _ stored: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
         var reply = stored
+        let failedBefore = medium.failedReads
         do throws(OutboxError) {
             do throws(OutboxError) {
                 try putInPlace()
                 memory.below.close()
-                try handOver(memory, &reply)
+                // What cannot be read for long counts as damaged.
+                let isUnread = memory.refusal.cause == .io && failingReads.areLasting(at: medium.now)
+                try handOver(memory, &reply, damage: isUnread ? memory.refusal : nil)
+                if isUnread { failingReads = FailingReads() }
             } catch {
+                note(error, since: failedBefore)
                 guard error.mayBeDamage, lock != nil else { throw error }
                 memory.below.close()
                 let failed = medium.failedReads
@@ -640,6 +673,11 @@ extension Outbox {
             memory.below.hasNoOtherWriter = lock != nil
         }
         return complete(reply)
+    }
+
+    /// - Parameter failed: the reads that had failed before.
+    private func note(_ error: OutboxError, since failed: FailedReads) {
+        if error.cause == .io, medium.failedReads != failed { failingReads.failed(at: medium.now) }
     }
 
     /// - Parameter damage: what is known to be wrong with the file: then it is set aside.

@@ -89,6 +89,9 @@ struct SimulatedMedium: QueueMedium {
 
     private final class Lock: QueueLock {
         let isForReading = false
+        // A power cut may take it.
+        let note = ""
+        func leave(_ note: String) {}
         var isInPlace: Bool { simdisk_is_flocked(path) }
         let path: String
         /// A lock of a process that was killed is gone already.

@@ -141,7 +141,7 @@ import Testing
 
     @Test func refusesANewerSchemaWithoutTouchingIt() throws {
         try Outbox.open(scratch).close()
-        try scratch.execute("PRAGMA user_version = 99; PRAGMA wal_checkpoint")
+        try scratch.execute("ALTER TABLE state ADD COLUMN later; PRAGMA user_version = 99; PRAGMA wal_checkpoint")
         let before = CrashImage(of: scratch.path)
         let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
         #expect(error?.cause == .newerSchema(found: 99, known: Schema.migrations.count))

@@ -73,6 +73,34 @@ import Testing
         #expect(isUntouched())
     }
 
+    /// Neither the daemon nor a program that reads waits for a pipe.
+    @Test(.timeLimit(.minutes(1)), arguments: ["", "-wal", "-shm", "-journal"], [true, false])
+    func aFileOfTheQueueThatIsAPipeOrAFolderIsNamed(part: String, isPipe: Bool) throws {
+        let path = scratch.path + part
+        try Outbox.open(scratch, rows: 3).close()
+        try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        unlink(path)
+        #expect((isPipe ? mkfifo(path, 0o600) : mkdir(path, 0o700)) == 0)
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .cannotOpen && error?.message.contains("\(path) is no regular file: remove it") == true)
+        let other = #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
+        #expect(other?.cause == .cannotOpen && other?.message == error?.message)
+        let blind = try Outbox.open(scratch, worksWithoutDisk: true)
+        #expect(blind.refusal?.message == error?.message)
+        #expect(isPipe ? unlink(path) == 0 : rmdir(path) == 0)
+        try blind.append(3..<6)
+        #expect(blind.refusal == nil && blind.current.rows >= 3)
+    }
+
+    /// It may have come there after that was looked at.
+    @Test(.timeLimit(.minutes(1))) func aPipeIsNotWaitedFor() throws {
+        mkfifo(scratch.path, 0o600)
+        Connection.wrapCalls()
+        var handle: OpaquePointer?
+        #expect(sqlite3_open_v2(scratch.path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_CANTOPEN)
+        sqlite3_close(handle)
+    }
+
     @Test func theWayToTheDirectoryMayLeadOverLinks() throws {
         let way = scratch.directory + "/way"
         #expect(symlink(scratch.directory, way) == 0)

@@ -42,7 +42,11 @@ final class Scratch: Sendable {
     /// - Returns: what the medium holds once this process has ended. The files hold what they did before.
     func image(after process: () throws -> Outbox) throws -> CrashImage {
         let before = CrashImage(of: path)
-        defer { before.write(to: path) }
+        defer {
+            before.write(to: path)
+            // What the process has left there is of its own files.
+            unlink(path + "-lock")
+        }
         try process().close()
         return CrashImage(of: path)
     }

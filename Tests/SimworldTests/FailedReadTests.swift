@@ -28,23 +28,59 @@ extension SimulatedDiskTests {
                 medium: SimulatedMedium { clock.now.withLock { $0 } })
         }
 
-        /// Overwrites a page of rows in the middle of the queue, which nobody has open.
-        private func spoil() throws {
+        /// A page of rows in the middle of the queue, which nobody has open, from 1 on.
+        private func middlePage() throws -> Int {
             let connection = try #require(Handle(path))
             try #require(connection.run("PRAGMA wal_checkpoint(TRUNCATE)"))
             let root = try #require(connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'segment'"))
             connection.close()
-            var bytes = Array(
-                UnsafeBufferPointer(start: simdisk_contents(path), count: Int(simdisk_size(path))))
+            let bytes = contents
             func integer(at place: Int, _ count: Int) -> Int {
                 bytes[place..<place + count].reduce(0) { $0 << 8 | Int($1) }
             }
             // The page that a cell of the first one leads to: https://www.sqlite.org/fileformat2.html
             let start = (root - 1) * 512
             try #require(bytes[start] == 5 && integer(at: start + 3, 2) > 1)
-            let page = integer(at: start + integer(at: start + 12 + 2, 2), 4)
+            return integer(at: start + integer(at: start + 12 + 2, 2), 4)
+        }
+
+        private var contents: [UInt8] {
+            Array(UnsafeBufferPointer(start: simdisk_contents(path), count: Int(simdisk_size(path))))
+        }
+
+        private func spoil() throws {
+            let page = try middlePage()
+            var bytes = contents
             bytes.replaceSubrange((page - 1) * 512..<page * 512, with: [UInt8](repeating: 0xAA, count: 512))
             simdisk_plant(path, bytes, Int64(bytes.count))
+        }
+
+        /// It would keep the queue in memory, and what waits from being sent, for ever.
+        @Test func aPageThatCannotBeReadIsLeftBehindAfterAnHour() throws {
+            simdisk_reset(1)
+            let clock = Clock()
+            let before = try open(life: 9, clock)
+            for start in stride(from: 0, to: 400, by: 50) {
+                _ = try before.commit(Commit(rows: rows(start..<start + 50)))
+            }
+            before.close()
+            simdisk_kill()
+            simdisk_wear(path, Int64(try middlePage() - 1))
+            let outbox = try open(life: 8, clock)
+            var sent: Set<Double> = []
+            var recoveredAt: Int?
+            for minute in 0..<180 {
+                clock.wait(hours: 1.0 / 60)
+                var commit = Commit(forms: [FormRequest(endpoint: "main", limit: 50, sentMs: nil)])
+                commit.answers = outbox.inFlight().map { BatchAnswer(endpoint: "main", batchID: $0.id) }
+                sent.formUnion(outbox.inFlight().flatMap { $0.rows.map(\.location.odometer) })
+                let reply = try outbox.commit(commit)
+                if reply.recovery.corruptRecovered > 0, recoveredAt == nil { recoveredAt = minute }
+            }
+            let recovery = outbox.current.recovery
+            #expect((58...90).contains(recoveredAt ?? 0) && outbox.refusal == nil, "\(String(describing: recoveredAt))")
+            #expect((330..<400).contains(sent.count) && recovery.lostRows == 0 && recovery.missing == 400 - sent.count)
+            #expect(recovery.incomplete == [path + ".corrupt-1"] && recovery.corruptRecovered == 1)
         }
 
         /// What is missing in a damaged queue is given up once it was read as wrong three times, an hour apart, by two processes.

@@ -20,10 +20,8 @@ struct RefreshTokenFile {
 
     /// nil when there is none, or one of another origin.
     func read() -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        guard let bytes = readAll(descriptor, bytesMax: 64 * 1024),
+        guard let file = try? RegularFile(path, followsLinks: false),
+            let bytes = readAll(file.descriptor, bytesMax: 64 * 1024),
             let text = String(validating: bytes, as: UTF8.self)
         else { return nil }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)

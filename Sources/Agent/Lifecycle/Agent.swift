@@ -211,6 +211,8 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let recovery = outbox.current.recovery
         if recovery.corruptRecovered > 0 { log.queueSetAside(recovery) }
+        if let words = outbox.current.replacement.words { log.queueReplaced(words) }
+        if !recovery.isSalvaging { log.queueMisses(recovery) }
         for removed in outbox.current.removed { log.keptForRemoved(endpoint: removed.name, removed.rows) }
         return outbox
     }

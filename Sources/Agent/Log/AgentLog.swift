@@ -241,6 +241,11 @@ public struct AgentLog {
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
+    /// Rows were not found in a damaged copy.
+    func queueMisses(_ recovery: Recovery) {
+        if let words = recovery.missingWords { log(.error, .queue, words, ["missing": String(recovery.missing)]) }
+    }
+
     /// Rows of a damaged queue were given up.
     func queueLost(_ recovery: Recovery) {
         guard let words = recovery.lostWords else { return }
@@ -524,6 +529,15 @@ extension DropCounts {
 }
 
 extension Recovery {
+    /// What was not found so far, with the cure; nil = nothing.
+    var missingWords: String? {
+        guard let first = incomplete.first else { return nil }
+        let rows = missing > 0 ? "\(InWords.count(missing, "location"))" : "some locations"
+        return "queue: \(rows) of a damaged queue may not have been found: \(first)"
+            + (incomplete.count > 1 ? " and \(InWords.count(incomplete.count - 1, "other copy", "other copies"))" : "")
+            + " is read again from time to time; check power supply and card, `dmesg` reports failing ones"
+    }
+
     /// What is lost, with the cure; nil = nothing.
     var lostWords: String? {
         guard lostRows > 0 else { return nil }

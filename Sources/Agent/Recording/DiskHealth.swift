@@ -79,8 +79,8 @@ private struct DiskRetry {
             // It waits for a person, who may just have done something.
             case .readOnly, .cannotOpen: failures == 1 ? .seconds(10) : Self.longest
             // The file is opened again, which often helps; then less and less.
-            case .io: failures == 1 ? .milliseconds(100) : .seconds(1 << min(6, failures - 2))
-            case .full, .corrupt, .foreign, .locked, .newerSchema, .olderSchema, .refused: max(window, .seconds(1))
+            case .io, .corrupt: failures == 1 ? .milliseconds(100) : .seconds(1 << min(6, failures - 2))
+            case .full, .foreign, .locked, .newerSchema, .olderSchema, .refused: max(window, .seconds(1))
             }
         return min(pause, Self.longest)
     }

@@ -72,6 +72,7 @@ final class Recorder {
         disk = DiskHealth(log: log)
         latest = current
         started = loop.now
+        if current.replacement.count > 0 { replacedAt = started }
         alarm = loop.alarm { [unowned self] now in
             beforeCommit(now)
             commit(at: now)
@@ -199,6 +200,9 @@ final class Recorder {
             log.queueReplaced(words)
         }
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
+        if !reply.recovery.isSalvaging, reply.recovery.incomplete.count > latest.recovery.incomplete.count {
+            log.queueMisses(reply.recovery)
+        }
         if reply.recovery.lostRows > latest.recovery.lostRows { log.queueLost(reply.recovery) }
         latest = reply
         counters.dropped += reply.dropped

@@ -99,6 +99,19 @@ static inline int waypost_sqlite_read_log(sqlite3 *db, void *bytes, int count, i
     return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;
 }
 
+static inline int waypost_sqlite_write_log(sqlite3 *db, const void *bytes, int count, int64_t offset) {
+    sqlite3_file *file = waypost_sqlite_log_file(db);
+    return file ? file->pMethods->xWrite(file, bytes, count, offset) : SQLITE_NOTFOUND;
+}
+
+/// Cuts a log off behind this many bytes, and flushes that. Nobody may need what is there.
+static inline int waypost_sqlite_cut_log(sqlite3 *db, int64_t size) {
+    sqlite3_file *file = waypost_sqlite_log_file(db);
+    if (!file) return SQLITE_NOTFOUND;
+    int code = file->pMethods->xTruncate(file, size);
+    return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
+}
+
 /// Makes a log that was cut off as long as it was: what is missing reads as zeros, and not as an error.
 static inline void waypost_sqlite_pad_log(sqlite3 *db, int64_t size) {
     sqlite3_file *file = waypost_sqlite_log_file(db);
@@ -169,9 +182,12 @@ typedef struct {
 /// VFS of the system, tell the two apart.
 waypost_failed_reads waypost_sqlite_failed_reads(void);
 
+/// Writes of this thread that failed below SQLite, and files that found no room: SQLite has one code for several reasons.
+waypost_failed_reads waypost_sqlite_failed_writes(void);
+
 /// Puts wrappers around SQLite's own system calls. Call once, before the first connection.
 ///
-/// Reads that fail are counted. The index of the write-ahead log is given whole pages of disk: SQLite writes the last byte of each
+/// Reads and writes that fail are counted. What is no regular file is not opened: a pipe would be waited for. The index of the write-ahead log is given whole pages of disk: SQLite writes the last byte of each
 /// 4 KiB of it and maps them. On a file system with smaller blocks the others have no place yet, and a disk that is full then ends
 /// the process with SIGBUS when they are touched.
 void waypost_sqlite_wrap_calls(void);

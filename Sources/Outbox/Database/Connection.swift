@@ -21,10 +21,16 @@ final class Connection {
 
     private static let callsAreWrapped: Void = waypost_sqlite_wrap_calls()
 
+    /// Has SQLite's system calls counted, once for the process.
+    static func wrapCalls() { _ = callsAreWrapped }
+
     init(path: String, access: Access, medium: any QueueMedium = SystemMedium()) throws(OutboxError) {
-        _ = Self.callsAreWrapped
+        Self.wrapCalls()
         self.path = path
         self.medium = medium
+        for suffix in ["", "-wal", "-journal", "-shm"] where medium.mark(path + suffix)?.isRegular == false {
+            throw OutboxError(.cannotOpen, path: path, message: "\(path + suffix) is no regular file: remove it")
+        }
         let writes = access == .readWrite || access == .alone
         if writes, medium.exists(path + "-journal"),
             waypost_sqlite_journal_names_file(medium.vfs, path + "-journal") != 0
@@ -54,11 +60,12 @@ final class Connection {
         sqlite3_busy_timeout(handle, 2000)
     }
 
-    /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says. Where it
-    /// no longer says which tables it has, that is put back.
+    /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says. Where its
+    /// log ends early, or it no longer says which tables it has, that is put back.
     ///
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     convenience init(damaged path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
+        _ = try LogRepair.putBack(at: path, isPatient: isPatient, medium: medium)
         // With a connection of its own: SQLite does not expect the file to change under it.
         try SchemaPages.putBack(into: Connection(path: path, access: .readWrite, medium: medium), isPatient: isPatient)
         try self.init(path: path, access: .readWrite, medium: medium)
@@ -96,17 +103,18 @@ final class Connection {
     private static func open(
         _ name: String, _ flags: Int32, vfs: String?, for path: String
     ) throws(OutboxError) -> OpaquePointer {
-        _ = callsAreWrapped
+        wrapCalls()
         var handle: OpaquePointer?
+        let failed = waypost_sqlite_failed_writes()
         let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         if code == SQLITE_OK, let handle { return handle }
         let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
         sqlite3_close_v2(handle)
-        throw OutboxError(code: code, path: path, message: message, sql: nil)
+        throw OutboxError(code: code, path: path, message: message, sql: nil).explained(by: failed)
     }
 
     func execute(_ sql: String) throws(OutboxError) {
-        let failed = failedReads
+        let failed = failedCalls
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         if code != SQLITE_OK { throw error(code, sql: sql, since: failed) }
     }
@@ -183,7 +191,7 @@ final class Connection {
     /// - Parameter mode: `SQLITE_CHECKPOINT_…`.
     /// - Returns: whether another connection kept some of it from being done.
     func checkpoint(_ mode: Int32) throws(OutboxError) -> Bool {
-        let failed = failedReads
+        let failed = failedCalls
         let code = waypost_sqlite_checkpoint(handle, mode, log.address)
         if log.address.pointee.frames == 0 { mark.logEnd = nil }
         guard code == SQLITE_OK || code & 0xFF == SQLITE_BUSY else {
@@ -215,8 +223,16 @@ final class Connection {
     private func check(_ committed: Committed) throws(OutboxError) {
         // A file that is gone is none that ends early.
         guard medium.size(path) > 0 else { return committed.forget() }
-        guard committed.lastSeq > 0 || committed.logEnd != nil else { return }
+        // Opens the log.
         let version = Int(try integer("PRAGMA user_version"))
+        try checkEnd(committed, version)
+        // The log of another program's database is not ours to judge.
+        let isOurs = try integer("PRAGMA application_id") == Schema.applicationID
+        guard try isOurs ? true : Schema.isBlank(self) else { return }
+        try cutLog(known: committed.earlierEnd)
+    }
+
+    private func checkEnd(_ committed: Committed, _ version: Int) throws(OutboxError) {
         let earlier = OutboxError(.corrupt, path: path, message: "it ends before the last commit")
         if let end = committed.logEnd {
             switch try end.isThere(in: self) {
@@ -234,6 +250,34 @@ final class Connection {
             coalesce((SELECT max(seq) FROM location), 0))
             """)
         if last < committed.lastSeq { throw earlier }
+    }
+
+    /// Cuts off what follows the last commit in the log, before anything else is written there: a commit that was under way when the
+    /// power went, or that the disk has refused. Several of them would look like damage.
+    ///
+    /// - Parameter known: how far an earlier process had written it.
+    /// - Throws: `.corrupt` where commits follow that were flushed.
+    func cutLog(known: LogEnd? = nil) throws(OutboxError) {
+        func isLonger() throws(OutboxError) -> LogTail? {
+            let tail = try LogFile(self).tail()
+            if let problem = tail.problem(known: known) { throw OutboxError(.corrupt, path: path, message: problem) }
+            return tail.isThere ? tail : nil
+        }
+        guard try isLonger() != nil else { return }
+        // Another program may just be writing.
+        try execute("BEGIN IMMEDIATE")
+        defer { try? execute("ROLLBACK") }
+        guard let tail = try isLonger() else { return }
+        let failed = failedCalls
+        let code = waypost_sqlite_cut_log(handle, tail.frames > 0 ? LogFile.size(ofFrames: tail.frames) : 0)
+        if code != SQLITE_OK { throw error(code, sql: "cut off the log", since: failed) }
+    }
+
+    /// What is wrong with the log, in words; nil = nothing. What is found only once may be the work of a process that writes.
+    func problemOfLog() throws(OutboxError) -> String? {
+        let tail = try LogFile(self).tail()
+        guard let problem = tail.problem() else { return nil }
+        return try LogFile(self).tail() == tail ? problem : nil
     }
 
     /// Bytes by which the file grows at a time.
@@ -260,15 +304,22 @@ final class Connection {
         return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))
     }
 
-    /// Reads that the medium has failed on this thread.
-    fileprivate var failedReads: Int { medium.failedReads.count }
+    /// What has failed on this thread, below SQLite.
+    fileprivate struct FailedCalls {
+        var reads: Int
+        var writes: waypost_failed_reads
+    }
 
-    /// - Parameter failed: `failedReads` before what has failed.
-    fileprivate func error(_ code: Int32, sql: String?, since failed: Int) -> OutboxError {
+    fileprivate var failedCalls: FailedCalls {
+        FailedCalls(reads: medium.failedReads.count, writes: waypost_sqlite_failed_writes())
+    }
+
+    /// - Parameter failed: `failedCalls` before what has failed.
+    fileprivate func error(_ code: Int32, sql: String?, since failed: FailedCalls) -> OutboxError {
         let error = OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
         let reads = medium.failedReads
         // What could not be read says nothing about the file.
-        guard reads.count != failed, error.mayBeDamage else { return error }
+        guard reads.count != failed.reads, error.mayBeDamage else { return error.explained(by: failed.writes) }
         return OutboxError(failedRead: reads, path: path, code: code, sql: sql)
     }
 }
@@ -279,9 +330,11 @@ final class Committed {
     var lastSeq: Int64 = 0
     /// How far the log reaches; nil: the database has everything, or that is not known.
     var logEnd: LogEnd?
+    /// How far it reached when an earlier process gave the queue up.
+    var earlierEnd: LogEnd?
 
     /// It is another file from now on.
-    func forget() { (lastSeq, logEnd) = (0, nil) }
+    func forget() { (lastSeq, logEnd, earlierEnd) = (0, nil, nil) }
 }
 
 /// Has to be where it is as long as the connection is open.
@@ -349,7 +402,7 @@ final class Statement {
     private var handle: OpaquePointer? {
         if prepared == nil { prepared = connection.idle?.removeValue(forKey: sql) }
         if prepared == nil, failure == nil {
-            let failed = connection.failedReads
+            let failed = connection.failedCalls
             let code = sqlite3_prepare_v3(
                 connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
             if code != SQLITE_OK { failure = connection.error(code, sql: sql, since: failed) }
@@ -367,7 +420,7 @@ final class Statement {
     /// true = there is a row to read.
     func step() throws(OutboxError) -> Bool {
         try prepare()
-        let failed = connection.failedReads
+        let failed = connection.failedCalls
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -480,7 +533,8 @@ extension OutboxError {
             case SQLITE_FULL: .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .readOnly
             case SQLITE_IOERR: .io
-            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .corrupt
+            // A length that is too great for SQLite is none that a queue has written.
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_TOOBIG: .corrupt
             case SQLITE_BUSY, SQLITE_LOCKED: .locked(pid: nil)
             case SQLITE_CANTOPEN: .cannotOpen
             default: .refused
@@ -491,6 +545,20 @@ extension OutboxError {
     /// A read has failed below SQLite, whatever SQLite made of it.
     init(failedRead reads: FailedReads, path: String, code: Int32 = 0, sql: String? = nil) {
         self.init(.io, path: path, code: code, message: "read: \(String(cString: strerror(reads.reason)))", sql: sql)
+    }
+
+    /// SQLite calls it an error of the medium where there is no room for a file beside the queue, such as the index of its log.
+    ///
+    /// - Parameter failed: the writes that had failed before.
+    fileprivate func explained(by failed: waypost_failed_reads) -> OutboxError {
+        let writes = waypost_sqlite_failed_writes()
+        guard cause == .io || cause == .cannotOpen, writes.count != failed.count,
+            writes.reason == ENOSPC || writes.reason == EDQUOT
+        else { return self }
+        var error = self
+        error.cause = .full
+        error.message = "write: \(String(cString: strerror(writes.reason)))"
+        return error
     }
 
     /// No read has failed, and the file may be damaged: if it is, the same work fails in the same way once more, on what is

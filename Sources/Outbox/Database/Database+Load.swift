@@ -91,6 +91,25 @@ extension Database {
         Record.Names(trackables: try table("trackable"), boots: try table("boot"), reasons: try table("reason"))
     }
 
+    /// Of a damaged file: those that can be read, from both ends of each table.
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    func readableNames(isPatient: Bool) throws(OutboxError) -> Record.Names {
+        func table(_ name: String) throws(OutboxError) -> Record.NameTable {
+            var table = Record.NameTable(name)
+            for order in ["", " DESC"] {
+                let isWhole = try unlessDamaged(isPatient) { () throws(OutboxError) in
+                    let names = try connection.prepare("SELECT id, name FROM \(name) ORDER BY id\(order)")
+                    while try names.step() { table[names.integer(0)] = names.optionalText(1) }
+                    return true
+                }
+                if isWhole == true { break }
+            }
+            return table
+        }
+        return Record.Names(trackables: try table("trackable"), boots: try table("boot"), reasons: try table("reason"))
+    }
+
     func mark() throws(OutboxError) -> Int64 { try integer(.mark) }
 
     func integer(_ key: Schema.Key) throws(OutboxError) -> Int64 {

@@ -41,7 +41,8 @@ final class Database {
         let connection = try Connection(path: path, access: access, medium: medium)
         try connection.mustHave(committed)
         try Schema.migrate(connection, steps: migrations)
-        // A missing table is damage, to be found before anything relies on the file.
+        // To be found before anything relies on the file.
+        try Schema.demandSound(connection, steps: migrations)
         try self.init(connection, preparesAll: true)
     }
 

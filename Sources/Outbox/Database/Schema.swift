@@ -135,6 +135,10 @@ enum Schema {
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
         let found = Int(try connection.integer("PRAGMA user_version"))
         let application = try connection.integer("PRAGMA application_id")
+        // Each step changes a table: with those of the newest version, any other version is damage.
+        if found != migrations.count, application == applicationID, try hasNewestTables(connection) {
+            throw OutboxError(.corrupt, path: connection.path, message: "its header is damaged: schema \(found)")
+        }
         // A version far from any is damage.
         if found > steps.count, found < 1000, application == applicationID {
             throw OutboxError(.newerSchema(found: found, known: steps.count), path: connection.path, message: "")
@@ -181,26 +185,75 @@ enum Schema {
     /// The tables that the steps lead to. SQLite parses all of them again after each step, so the steps run once per process.
     private static let newest = Mutex<String?>(nil)
 
-    /// Whether a file has every table, with every column, of the version that it says it has. One whose tables SQLite cannot
-    /// read, because its header names another format for instance, has not.
-    static func isComplete(at path: String, _ medium: any QueueMedium) throws(OutboxError) -> Bool {
-        let file = try Connection(path: path, access: .readWrite, medium: medium)
+    /// FNV-1a over the tables of a queue that this version has made, with their roots. One of another version of SQLite may differ.
+    private static let newestTables: UInt64 = 0x71A1_9EEA_0E6F_E2F6
+
+    static func hasNewestTables(_ connection: Connection) throws(OutboxError) -> Bool {
+        var sum: UInt64 = 0xCBF2_9CE4_8422_2325
+        func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        let rows = try connection.prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")
+        while try rows.step() {
+            for column in 0..<5 as Range<Int32> {
+                rows.withBytes(column) { for byte in $0 { add(byte) } }
+                add(0xFF)
+            }
+        }
+        return sum == newestTables
+    }
+
+    /// Whether a file has every table of the version that it says it has: with every column, and in a place of its own.
+    ///
+    /// A byte of the schema that is wrong need not be an error: rows of a table whose key has another type are not found. Tables
+    /// that SQLite cannot read, because the header names another format for instance, are not complete.
+    static func isComplete(
+        _ file: Connection, steps: [String] = migrations
+    ) throws(OutboxError) -> Bool {
         let version = try file.integer("PRAGMA user_version")
-        guard (0...Int64(migrations.count)).contains(version) else { return false }
-        let new = try Connection(inMemoryFor: path, medium: medium)
-        for step in migrations.prefix(Int(version)) { try new.execute(step) }
+        let isNewest = try unlessDamaged(true) { () throws(OutboxError) in try hasNewestTables(file) }
+        if isNewest == true { return version == migrations.count }
+        guard (0...Int64(steps.count)).contains(version) else { return false }
+        let new = try Connection(inMemoryFor: file.path, medium: file.medium)
+        for step in steps.prefix(Int(version)) { try new.execute(step) }
         func columns(of connection: Connection) throws(OutboxError) -> [String] {
             try connection.rows(
                 """
-                SELECT tables.name || '.' || columns.name
+                SELECT tables.name || '.' || columns.name || ' ' || columns.type || columns."notnull" || columns.pk
                 FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
                 """
             ) { $0.text(0) }
         }
         // A statement that fails here too is a mistake of ours, which says nothing about the file.
         let wanted = try Set(columns(of: new))
-        let found = try unlessDamaged(true) { () throws(OutboxError) in try columns(of: file) }
-        return found.map(wanted.isSubset) ?? false
+        let isComplete = try unlessDamaged(true) { () throws(OutboxError) in
+            let roots = try file.rows("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0") { $0.integer(0) }
+            guard Set(roots).count == roots.count, try wanted.isSubset(of: columns(of: file)) else { return false }
+            // Where the roots are is not known.
+            return try file.text("PRAGMA quick_check(1)") == "ok"
+        }
+        return isComplete ?? false
+    }
+
+    /// - Throws: `.corrupt` where tables or header are not those of a queue, although SQLite can use them.
+    static func demandSound(_ connection: Connection, steps: [String]) throws(OutboxError) {
+        func demand(_ isSound: Bool, _ part: String) throws(OutboxError) {
+            if !isSound { throw OutboxError(.corrupt, path: connection.path, message: "its \(part) damaged") }
+        }
+        try demand(isComplete(connection, steps: steps), "tables are")
+        // SQLite would write into pages that are in use.
+        try demand(connection.integer("PRAGMA auto_vacuum") == 0, "header is")
+        try demand(countsAllPages(connection), "number of pages is")
+    }
+
+    /// No page follows the last one that the header counts: SQLite would write new ones over those. Pages are never given back, so
+    /// that the rest of the file is empty.
+    private static func countsAllPages(_ connection: Connection) throws(OutboxError) -> Bool {
+        let count = try connection.integer("PRAGMA page_count")
+        let isEmpty = withUnsafeTemporaryAllocation(byteCount: DatabaseFile.pageSize, alignment: 8) { page in
+            page.initializeMemory(as: UInt8.self, repeating: 0)
+            return !DatabaseFile(connection).read(count, into: page) || page.allSatisfy { $0 == 0 }
+        }
+        // Another program may have made the file smaller.
+        return try isEmpty ? true : connection.text("PRAGMA quick_check(1)") == "ok"
     }
 
     /// A database in which nothing was ever stored: its first transaction never ended.

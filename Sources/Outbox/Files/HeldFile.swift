@@ -40,6 +40,9 @@ public protocol QueueLock: AnyObject {
     var isForReading: Bool { get }
     /// The name of the lock file still leads to the file that is locked. Otherwise another process can lock the other one.
     var isInPlace: Bool { get }
+    /// `QueueNote.text` of the last process that gave the queue up in order; empty = none.
+    var note: String { get }
+    func leave(_ note: String)
 }
 
 /// A file of this host, held by a descriptor of its own.
@@ -73,7 +76,7 @@ final class DescriptorFile: HeldFile {
     func lock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK }
 
     func copy(to path: String) -> Int32 {
-        let copy = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let copy = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard copy >= 0 else { return errno }
         defer { close(copy) }
         var place: off_t = 0

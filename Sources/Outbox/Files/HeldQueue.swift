@@ -133,6 +133,15 @@ final class HeldQueue {
         return isMoved ? isWritten ? [moved, written] : moved : isWritten ? written : []
     }
 
+    /// The queue has a smaller last number than the process before this one had committed.
+    func foundOlder(than lastSeq: Int64, through last: Int64) {
+        report.count += 1
+        report.words =
+            "\(path) ends with location \(last), and waypost had stored \(lastSeq) before it was stopped: an older copy was put in "
+            + "its place, or the medium has lost what it had confirmed; locations between the two are not in it, and those that "
+            + "were sent since are sent again"
+    }
+
     /// This process has written to the files, or tried to.
     ///
     /// - Parameter storedBytes: of the pages that are stored. SQLite cuts the database off no further: room that was given to a

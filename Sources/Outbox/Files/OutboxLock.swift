@@ -8,6 +8,7 @@ final class OutboxLock: QueueLock {
     /// Locked where nothing can be written. It is enough for reading; before writing, it has to be locked again: there may be
     /// no file yet, and one that is there does not name this process.
     let isForReading: Bool
+    private(set) var note = ""
 
     /// - Parameter path: of the queue; the lock file is beside it and is never deleted.
     init(path: String) throws(OutboxError) {
@@ -33,8 +34,17 @@ final class OutboxLock: QueueLock {
             throw error
         }
         self.descriptor = descriptor
-        // Only for the error message of a second instance; a full disk must not keep the daemon from starting.
-        let text = Array("\(getpid())\n".utf8)
+        let lines = Self.text(in: descriptor, bytesMax: 256).split(separator: "\n")
+        if lines.count == 2 { note = String(lines[1]) }
+        leave(note)
+    }
+
+    /// After the id of this process, which is for the error message of a second instance. A full disk must not keep the daemon from
+    /// starting.
+    func leave(_ note: String) {
+        guard descriptor >= 0 else { return }
+        self.note = note
+        let text = Array("\(getpid())\n\(note)\n".utf8)
         _ = ftruncate(descriptor, 0)
         _ = pwrite(descriptor, text, text.count, 0)
     }
@@ -84,10 +94,13 @@ final class OutboxLock: QueueLock {
     }
 
     private static func pid(in descriptor: Int32) -> Int32? {
-        var buffer = [UInt8](repeating: 0, count: 16)
+        Int32(text(in: descriptor, bytesMax: 16).prefix { $0 > " " })
+    }
+
+    private static func text(in descriptor: Int32, bytesMax: Int) -> String {
+        var buffer = [UInt8](repeating: 0, count: bytesMax)
         let count = pread(descriptor, &buffer, buffer.count, 0)
-        guard count > 0 else { return nil }
-        return Int32(String(decoding: buffer[..<count].prefix { $0 > 0x20 }, as: UTF8.self))
+        return String(decoding: buffer[..<max(0, count)], as: UTF8.self)
     }
 }
 

@@ -17,6 +17,11 @@ extension QueueFiles {
     func finishReplacing() throws(OutboxError) -> Int64? {
         removePart()
         guard medium.exists(new) else { return nil }
+        // Nothing that this has made.
+        guard medium.mark(new)?.isRegular != false else {
+            medium.remove(new)
+            return nil
+        }
         var copy: Int64?
         if ["", "-wal"].contains(where: { medium.size(path + $0) > 0 }) {
             copy = try setAside()

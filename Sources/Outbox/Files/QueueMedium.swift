@@ -91,7 +91,7 @@ public struct SystemMedium: QueueMedium {
     // One that is there is not opened: closing it would drop the locks that SQLite holds on it in this process.
     public func create(_ path: String) -> Int32 {
         if exists(path) { return 0 }
-        let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return errno }
         close(descriptor)
         return 0
@@ -104,7 +104,7 @@ public struct SystemMedium: QueueMedium {
     public func remove(_ path: String) { unlink(path) }
 
     public func flush(directory: String) -> Int32 {
-        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }
         // Some file systems cannot flush a directory.
@@ -119,7 +119,7 @@ public struct SystemMedium: QueueMedium {
     public func hold(_ path: String) throws(OutboxError) -> any HeldFile { try DescriptorFile(path) }
 
     public func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32 {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
         var reason: Int32 = 0

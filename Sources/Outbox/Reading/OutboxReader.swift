@@ -32,9 +32,23 @@ public final class OutboxReader {
 
     private static func open(_ path: String) throws(OutboxError) -> (Database?, [UInt8]) {
         let connection = try Connection(path: path, access: .readOnly)
-        if try isBlank(connection) { return (nil, []) }
-        let database = try Database(reading: connection)
-        return (database, try database.blob(.uuid) ?? [])
+        return try judging(connection) { () throws(OutboxError) in
+            if try isBlank(connection) { return (nil, []) }
+            let database = try Database(reading: connection)
+            return (database, try database.blob(.uuid) ?? [])
+        }
+    }
+
+    /// - Throws: `.corrupt` where a statement fails because the tables are not those of a queue.
+    private static func judging<Value>(
+        _ connection: Connection, _ work: () throws(OutboxError) -> Value
+    ) throws(OutboxError) -> Value {
+        do throws(OutboxError) { return try work() } catch {
+            var error = error
+            guard error.isOfSchema else { throw error }
+            if try !Schema.isComplete(connection) { error.cause = .corrupt }
+            throw error
+        }
     }
 
     /// A rollback journal is left only by a power cut or kill while a new file was being given its log; from then on there
@@ -79,10 +93,16 @@ public final class OutboxReader {
         guard limit > 0 else { return [] }
         var readable = place.readable
         let rows = try snapshot([]) { (database) throws(OutboxError) in
-            try readable.read(limit, of: database, database.names())
+            try readable.read(limit, of: database, database.readableNames(isPatient: false))
         }
         if database == nil { readable.finish() }
         place.readable = readable
+        guard readable.isFinished else { return rows }
+        // Commits behind the end of the log are not there for SQLite.
+        let problem: String? = try snapshot(nil) { (database) throws(OutboxError) in
+            try database.connection.problemOfLog()
+        }
+        if problem != nil { hasPassedDamage = true }
         // What could not be read is not known to be damaged.
         if readable.hasFailedReads { hasFailedReads = true } else if readable.hasPassedDamage { hasPassedDamage = true }
         return rows
@@ -131,6 +151,8 @@ public final class OutboxReader {
                 // What it has found says more.
                 if problems.isEmpty { throw error }
             }
+            if let problem = try database.connection.problemOfLog() { problems.append(problem) }
+            if problems.isEmpty, try !Schema.isComplete(database.connection) { problems = ["its tables are damaged"] }
             if problems.isEmpty { problems = try database.rows.problems() }
             // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }
@@ -158,7 +180,7 @@ public final class OutboxReader {
         _ blank: Value, _ read: (Database) throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {
         guard let database else { return blank }
-        return try database.snapshot(read)
+        return try Self.judging(database.connection) { () throws(OutboxError) in try database.snapshot(read) }
     }
 }
 

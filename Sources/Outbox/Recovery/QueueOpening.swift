@@ -31,6 +31,8 @@ struct QueueOpening {
     var expected: Int?
     /// What is known to be wrong with the file; nil = nothing.
     var damage: OutboxError?
+    /// A damaged file is set aside; otherwise that is thrown.
+    var maySetAside = true
     /// What is known of the file; unless it is trusted, the medium is read.
     var cache = PageCache.trusted
     var access = Connection.Access.readWrite
@@ -51,6 +53,7 @@ struct QueueOpening {
             case .failure(let error): found = error
             }
         }
+        if let found, !maySetAside { throw found }
         let copy = try files.setAside()
         committed.forget()
         let database = try Database(path: settings.path, access: access, committed: committed, medium: medium)
@@ -65,7 +68,7 @@ struct QueueOpening {
         let damaged = try DamagedQueue(path: files.copy(copy), isPatient: isPatient, medium: medium)
         var plan = plan ?? damaged.plan ?? SalvagePlan(parts: files.copies().filter { $0 != copy }.map(wholeCopy))
         var part = wholeCopy(copy)
-        if lastSeq > 0 { part.through = lastSeq }
+        if lastSeq > 0 { part.through = lastSeq } else if let last = damaged.lastBehindLog { part.through = last }
         plan.parts.append(part)
         plan.counts[copy] = .init(expected: expected.map(Int64.init) ?? damaged.expected)
         let mark = max(lastSeq, damaged.lastSeq)
@@ -169,6 +172,58 @@ struct QueueOpening {
     }
 }
 
+/// When a process may set a file aside.
+///
+/// Where a medium reads one file after the other wrongly, its answers are to blame, and each new file would be the next copy: rows
+/// stay in memory for a while, and the same file is tried again.
+struct SetAsidePace {
+    private var count = 0
+    /// Boot clock, nanoseconds: the last time.
+    private var last: Int64 = 0
+
+    private static let atOnce = 2
+    private static let minute: Int64 = 60_000_000_000
+    private static let longest = 60 * minute
+    private static let memory = 24 * 60 * minute
+
+    func mayBegin(at now: Int64) -> Bool {
+        count < Self.atOnce || now - last >= min(Self.longest, 5 * Self.minute << Int64(min(6, count - Self.atOnce)))
+    }
+
+    mutating func begun(at now: Int64) {
+        if now - last > Self.memory { count = 0 }
+        count += 1
+        last = now
+    }
+}
+
+/// Reads that a medium fails again and again, while it can do everything else.
+///
+/// A page that cannot be read any more would keep the queue in memory, or what waits from being sent, for ever. After an hour its
+/// file is set aside: what can be read of it is brought back, and the rest is tried again from time to time.
+struct FailingReads {
+    private var since: Int64 = 0
+    /// Boot clock, nanoseconds.
+    private var last: Int64 = 0
+    private var count = 0
+
+    private static let minute: Int64 = 60_000_000_000
+    /// After so long without one, the medium works again.
+    private static let rest = 10 * minute
+    private static let longest = 60 * minute
+    private static let least = 12
+
+    mutating func failed(at now: Int64) {
+        if count == 0 || now - last > Self.rest { (since, count) = (now, 0) }
+        last = now
+        count += 1
+    }
+
+    func areLasting(at now: Int64) -> Bool {
+        count >= Self.least && now - last <= Self.rest && last - since >= Self.longest
+    }
+}
+
 extension Ledger.Endpoint {
     /// As a new queue goes on from a damaged one: nothing waits for it yet, and no number is beyond what it can be.
     fileprivate func begun(as id: Int64, after mark: Int64) -> Self {
@@ -195,6 +250,8 @@ private struct DamagedQueue {
     var endpoints: [Ledger.Endpoint] = []
     /// nil: numbers may have been given that cannot be read.
     var uuid: [UInt8]?
+    /// The last row that stands anywhere in the file or behind the end of its log; nil: the log is sound.
+    var lastBehindLog: Int64?
     private var database: Database?
     private let isPatient: Bool
 
@@ -203,6 +260,9 @@ private struct DamagedQueue {
         self.isPatient = isPatient
         func read<Value>(_ work: () throws(OutboxError) -> Value?) throws(OutboxError) -> Value? {
             try unlessDamaged(isPatient, work) ?? nil
+        }
+        let isLogDamaged = try read { () throws(OutboxError) in
+            try LogRepair.putBack(at: path, isPatient: isPatient, medium: medium)
         }
         let opened = try read { () throws(OutboxError) in
             try Database(
@@ -218,6 +278,10 @@ private struct DamagedQueue {
             let seq = try read { () throws(OutboxError) in try connection.integer(sql) }
             guard let seq, (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)
+        }
+        if isLogDamaged == true {
+            lastBehindLog = SegmentPages.last(of: connection).map { max(lastSeq, min($0, Ledger.seqMax / 2)) }
+            lastSeq = max(lastSeq, lastBehindLog ?? 0)
         }
         func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
             try read { () throws(OutboxError) in try database.blob(key) }
@@ -300,7 +364,7 @@ extension OutboxError {
                 .io, path: path, code: code, message: "\(message), and when it was read before: \(first.message)",
                 sql: sql)
         }
-        if isOfSchema, try Schema.isComplete(at: path, medium) { throw self }
+        if isOfSchema, try Schema.isComplete(Connection(path: path, access: .readWrite, medium: medium)) { throw self }
     }
 }
 

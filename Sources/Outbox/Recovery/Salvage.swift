@@ -57,7 +57,7 @@ final class Salvage {
             return nil
         }
         let database = database
-        names = try unlessDamaged(isPatient) { () throws(OutboxError) in try database.names() } ?? Record.Names()
+        names = try database.readableNames(isPatient: isPatient)
         self.before =
             if let before { before } else {
                 try unlessDamaged(isPatient) { () throws(OutboxError) in

@@ -60,6 +60,17 @@ struct SalvagePlan: Equatable {
 
     var copies: Set<Int64> { Set(parts.map(\.copy)) }
 
+    /// Copies in which rows were not found, oldest first, and how many at most; nil: that is not known.
+    var missing: [(copy: Int64, rows: Int64?)] {
+        let later = parts.filter { $0.readings != nil }
+        return Set(later.map(\.copy)).sorted().compactMap { copy in
+            guard let count = counts[copy], count.expected != nil else { return (copy, nil) }
+            let sizes = later.reduce(Int64(0)) { $1.copy == copy ? min(Ledger.seqMax, $0 + $1.size) : $0 }
+            let rows = count.missing(atMost: sizes)
+            return rows > 0 ? (copy, rows) : nil
+        }
+    }
+
     /// Rows are being brought back for the first time.
     var isUnderWay: Bool { parts.contains { $0.readings == nil } }
 

@@ -11,6 +11,10 @@ public struct Recovery: Hashable, Sendable {
     public var inversions = 0
     /// Rows that were given up, because they were read as wrong again and again, or because the copies took too much space.
     public var lostRows = 0
+    /// Copies in which rows were not found, oldest first. They are read again from time to time.
+    public var incomplete: [String] = []
+    /// Rows that were not found in them, as far as their number is known.
+    public var missing = 0
     /// Rows are still being brought back, some with each commit.
     public var isSalvaging = false
     /// After this another commit should bring back more, even if nothing is recorded; nil = no need.
@@ -76,9 +80,13 @@ struct Salvaging {
     /// - Parameters:
     ///   - onDisk: the queue itself is on disk at present.
     ///   - now: boot clock, nanoseconds.
-    func report(onDisk: Bool, at now: Int64) -> Recovery {
+    func report(onDisk: Bool, at now: Int64, of files: QueueFiles) -> Recovery {
         var report = counts
         report.isSalvaging = plan.isUnderWay
+        for (copy, rows) in plan.missing {
+            report.incomplete.append(files.copy(copy))
+            report.missing += Int(rows ?? 0)
+        }
         guard onDisk, !plan.parts.isEmpty else { return report }
         if plan.isUnderWay || !round.isEmpty {
             report.nextStepIn = pause == 0 ? .seconds(1) : .seconds(60)

@@ -3,11 +3,12 @@
 /// All queues that this version has made have the same, since their tables were made by the same steps. Those of a new queue
 /// replace them where they are damaged: without them what is in tables other than that of segments cannot be found.
 enum SchemaPages {
-    /// Puts the pages back if the tables can no longer be listed, and at least one page shows that they were the same.
+    /// Puts the pages back if the tables can no longer be listed, or are not those of a queue, and at least one page shows that they
+    /// were the same.
     ///
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     static func putBack(into connection: Connection, isPatient: Bool) throws(OutboxError) {
-        guard try !canListTables(connection, isPatient: isPatient) else { return }
+        guard try !areTablesKnown(connection, isPatient: isPatient) else { return }
         let pages = try made(for: connection)
         let file = DatabaseFile(connection)
         let isTheSame = pages.contains { number, bytes in
@@ -20,10 +21,13 @@ enum SchemaPages {
         for (number, bytes) in pages { _ = bytes.withUnsafeBytes { file.write(number, $0) } }
     }
 
-    private static func canListTables(_ connection: Connection, isPatient: Bool) throws(OutboxError) -> Bool {
+    private static func areTablesKnown(_ connection: Connection, isPatient: Bool) throws(OutboxError) -> Bool {
         // A sector that cannot be read for long may be written.
         try unlessDamaged(isPatient) { () throws(OutboxError) in
-            try !connection.rows("SELECT name FROM sqlite_schema") { $0.text(0) }.isEmpty
+            guard try connection.integer("SELECT count(*) FROM sqlite_schema") > 0 else { return false }
+            // The pages of an earlier version are not known.
+            let isNewest = try connection.integer("PRAGMA user_version") == Schema.migrations.count
+            return try isNewest ? Schema.isComplete(connection) : true
         } ?? false
     }
 

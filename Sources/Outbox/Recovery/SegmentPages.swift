@@ -50,23 +50,36 @@ struct SegmentPages {
     /// Goes through the whole file.
     private mutating func look(from first: Int64, in file: DatabaseFile) {
         found = []
-        var hasFailed = false
         var highest = Ledger.highestSeq
+        let isWhole = Self.eachPage(of: file) { bytes, place in
+            Self.eachSegment(on: bytes) { last, _ in
+                if last >= first, last <= highest { found.append((last, place)) }
+            }
+            guard found.count >= 2 * knownMax else { return }
+            found.sort(by: Self.isBefore)
+            found.removeFirst(found.count - knownMax)
+            highest = found[0].last
+        }
+        found.sort(by: Self.isBefore)
+        if !isWhole { hasFailedReads = true }
+        known = first...max(first, highest)
+    }
+
+    /// The last number of all segments that are there; nil = there is none.
+    static func last(of connection: Connection) -> Int64? {
+        var highest: Int64?
+        _ = eachPage(of: DatabaseFile(connection)) { bytes, _ in
+            eachSegment(on: bytes) { last, _ in highest = max(highest ?? last, last) }
+        }
+        return highest
+    }
+
+    /// - Parameter note: called with each page and its place, as in `found`.
+    /// - Returns: whether all of it could be read.
+    private static func eachPage(of file: DatabaseFile, _ note: (UnsafeRawBufferPointer, Int64) -> Void) -> Bool {
+        var hasFailed = false
         let pages = file.pageCount
-        withUnsafeTemporaryAllocation(
-            byteCount: Int(Self.pagesAtOnce) * DatabaseFile.pageSize, alignment: 8
-        ) { buffer in
-            func note(_ bytes: UnsafeRawBufferPointer, _ place: Int64) {
-                Self.eachSegment(on: bytes) { last, _ in
-                    if last >= first, last <= highest { found.append((last, place)) }
-                }
-            }
-            func limit() {
-                guard found.count >= 2 * knownMax else { return }
-                found.sort(by: Self.isBefore)
-                found.removeFirst(found.count - knownMax)
-                highest = found[0].last
-            }
+        withUnsafeTemporaryAllocation(byteCount: Int(pagesAtOnce) * DatabaseFile.pageSize, alignment: 8) { buffer in
             func look(at page: Int64, _ count: Int64) {
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(Int(count) * DatabaseFile.pageSize)])
                 guard file.read(page, into: bytes) else {
@@ -80,11 +93,8 @@ struct SegmentPages {
                         UnsafeRawBufferPointer(rebasing: bytes[begin..<begin + DatabaseFile.pageSize]),
                         page + Int64(one))
                 }
-                limit()
             }
-            for page in stride(from: 0, to: pages, by: Int(Self.pagesAtOnce)) {
-                look(at: page, min(Self.pagesAtOnce, pages - page))
-            }
+            for page in stride(from: 0, to: pages, by: Int(pagesAtOnce)) { look(at: page, min(pagesAtOnce, pages - page)) }
             let frames = file.frameCount
             guard frames > 0 else { return }
             guard let salts = file.logSalts() else { return hasFailed = true }
@@ -95,12 +105,9 @@ struct SegmentPages {
                 case false?: continue
                 case nil: hasFailed = true
                 }
-                limit()
             }
         }
-        found.sort(by: Self.isBefore)
-        if hasFailed { hasFailedReads = true }
-        known = first...max(first, highest)
+        return !hasFailed
     }
 
     /// Pages of the file are older than frames of the log.
