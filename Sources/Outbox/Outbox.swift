@@ -501,7 +501,7 @@ public final class Outbox {
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, committed: committed, known: known, expected: expected,
             damage: damage, maySetAside: !worksWithoutDisk || setAsides.mayBegin(at: medium.now), cache: cache,
-            access: readers?.access ?? .readWrite, 
+            access: readers?.access ?? .readWrite,
             isPatient: failedOpenings < Self.patience && !failingReads.areLasting(at: medium.now))
         try held.claim()
         failedOpenings += 1

@@ -151,7 +151,9 @@ import Testing
         try rig.runDaemon()
         var database: OpaquePointer?
         try #require(sqlite3_open(rig.path("outbox.db"), &database) == SQLITE_OK)
-        try #require(sqlite3_exec(database, "ALTER TABLE state ADD COLUMN later; PRAGMA user_version = 99", nil, nil, nil) == SQLITE_OK)
+        try #require(
+            sqlite3_exec(database, "ALTER TABLE state ADD COLUMN later; PRAGMA user_version = 99", nil, nil, nil)
+                == SQLITE_OK)
         sqlite3_close(database)
         let before = FileManager.default.contents(atPath: rig.path("outbox.db"))
         let daemon = try rig.startDaemon()

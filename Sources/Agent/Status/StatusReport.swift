@@ -68,7 +68,10 @@ struct StatusReport {
         problems =
             Self.problems(of: pipeline, at: now) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
-            + [recorder.recovery.missingWords, recorder.recovery.lostWords, recorder.replacement(at: now).map { "queue: \($0)" }].compactMap { $0 }
+            + [
+                recorder.recovery.missingWords, recorder.recovery.lostWords,
+                recorder.replacement(at: now).map { "queue: \($0)" },
+            ].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
             + channels.flatMap(Self.problems) + [beacons?.problem.map { "beacons: \($0)" }].compactMap { $0 }
             + (places?.fetched ?? []).compactMap(Self.problem)

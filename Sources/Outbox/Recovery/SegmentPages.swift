@@ -94,7 +94,9 @@ struct SegmentPages {
                         page + Int64(one))
                 }
             }
-            for page in stride(from: 0, to: pages, by: Int(pagesAtOnce)) { look(at: page, min(pagesAtOnce, pages - page)) }
+            for page in stride(from: 0, to: pages, by: Int(pagesAtOnce)) {
+                look(at: page, min(pagesAtOnce, pages - page))
+            }
             let frames = file.frameCount
             guard frames > 0 else { return }
             guard let salts = file.logSalts() else { return hasFailed = true }
