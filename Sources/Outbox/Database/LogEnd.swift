@@ -64,8 +64,10 @@ struct LogTail: Equatable {
     /// - Parameter known: how far a process that ended in order had written it.
     func problem(known: LogEnd? = nil) -> String? {
         let isKnown = known.map { $0.salts == salts && $0.frames > frames } ?? false
-        // The header is flushed before the first frame is written. An older copy of the log has nothing behind its end.
-        let lost = isKnown && isThere ? max(1, commits) : isHeaderWhole ? commits - 1 : commits
+        // A header of which half was written stands before frames that the database has: the log was to begin again.
+        guard isHeaderWhole else { return nil }
+        // An older copy of the log has nothing behind its end.
+        let lost = isKnown && isThere ? max(1, commits) : commits - 1
         return lost > 0 ? "its log is damaged before at least \(lost) of its commits" : nil
     }
 }
