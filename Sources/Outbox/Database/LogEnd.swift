@@ -48,6 +48,8 @@ struct LogEnd: Equatable {
 struct LogTail: Equatable {
     var salts: UInt64 = 0
     var isHeaderWhole = true
+    /// The database has everything that the log has. Only looked at where the header is not whole.
+    var isInDatabase = false
     /// Up to the last commit that recovery finds.
     var frames = 0
     /// Commits that it does not find, because a frame before them is not as it was written.
@@ -64,10 +66,14 @@ struct LogTail: Equatable {
     /// - Parameter known: how far a process that ended in order had written it.
     func problem(known: LogEnd? = nil) -> String? {
         let isKnown = known.map { $0.salts == salts && $0.frames > frames } ?? false
-        // A header of which half was written stands before frames that the database has: the log was to begin again.
-        guard isHeaderWhole else { return nil }
-        // An older copy of the log has nothing behind its end.
-        let lost = isKnown && isThere ? max(1, commits) : commits - 1
+        let lost =
+            if isHeaderWhole {
+                // An older copy of the log has nothing behind its end.
+                isKnown && isThere ? max(1, commits) : commits - 1
+            } else {
+                // The log begins again once the database has everything, and half of the header may have been written.
+                isThere && !isInDatabase ? max(1, commits) : 0
+            }
         return lost > 0 ? "its log is damaged before at least \(lost) of its commits" : nil
     }
 }
@@ -142,7 +148,7 @@ final class LogFile {
         var (isFound, isWhole) = (header.isWhole, header.isWhole)
         // Copies of the last frame of a commit may fill a sector.
         var last: LogFrame?
-        var number = 0
+        var (number, end) = (0, 0)
         while let frame = try frame(number) {
             number += 1
             guard frame.salts == tail.salts else {
@@ -156,6 +162,7 @@ final class LogFile {
             if !isNext { (isFound, isWhole) = (false, false) }
             if !isFound || !frame.isCommit { tail.isThere = true }
             if frame.isCommit {
+                end = number
                 if isFound { (tail.frames, tail.isThere) = (number, false) }
                 if isWhole { (tail.wholeFrames, tail.pages) = (number, frame.pagesAfterCommit) }
                 if !isFound, isNext, frame.content != last?.content {
@@ -166,7 +173,29 @@ final class LogFile {
             }
             sum = LogChecksum(continuing: frame, isBigEndian: sum.isBigEndian)
         }
+        if !header.isWhole { tail.isInDatabase = try isInDatabase(tail.salts, upTo: end) }
         return tail
+    }
+
+    /// Whether the database has each page as these frames have it last.
+    private func isInDatabase(_ salts: UInt64, upTo end: Int) throws(OutboxError) -> Bool {
+        var last: [Int: Int] = [:]
+        for number in 0..<end {
+            if let frame = try frame(number), frame.salts == salts { last[frame.page] = number }
+        }
+        let database = DatabaseFile(connection)
+        var page = [UInt8](repeating: 0, count: DatabaseFile.pageSize)
+        for number in 0..<end {
+            guard let frame = try frame(number), last[frame.page] == number else { continue }
+            let failed = connection.medium.failedReads
+            let isRead = page.withUnsafeMutableBytes { database.read(Int64(frame.page) - 1, into: $0) }
+            let reads = connection.medium.failedReads
+            guard isRead || reads.count == failed.count else {
+                throw OutboxError(failedRead: reads, path: connection.path)
+            }
+            guard isRead, frame.content.elementsEqual(page) else { return false }
+        }
+        return true
     }
 }
 
