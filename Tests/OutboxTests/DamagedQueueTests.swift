@@ -462,6 +462,9 @@ import Testing
             #expect(try reader.verify().first?.contains("its log is damaged") == true)
             _ = try reader.oldest(1000)
             #expect(reader.hasPassedDamage)
+        } else {
+            let error = #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
+            #expect(error?.cause == .corrupt && error?.message.contains("its log is damaged") == true)
         }
         let next = try Outbox.open(scratch, random: [UInt8](repeating: 9, count: 16))
         #expect(next.current.recovery.reason?.contains("its log is damaged before at least") == true)

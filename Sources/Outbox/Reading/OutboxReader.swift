@@ -33,7 +33,11 @@ public final class OutboxReader {
     private static func open(_ path: String) throws(OutboxError) -> (Database?, [UInt8]) {
         let connection = try Connection(path: path, access: .readOnly)
         return try judging(connection) { () throws(OutboxError) in
-            if try isBlank(connection) { return (nil, []) }
+            if try isBlank(connection) {
+                // The commit that made the tables may be behind the end of the log.
+                guard let problem = try connection.problemOfLog() else { return (nil, []) }
+                throw OutboxError(.corrupt, path: path, message: problem)
+            }
             let database = try Database(reading: connection)
             return (database, try database.blob(.uuid) ?? [])
         }
