@@ -138,7 +138,7 @@ enum EndpointProbe {
         if case .failed(let problem) = outcome.result {
             let bareHost = peer?.host.filter { $0 != "[" && $0 != "]" }
             failure =
-                host.egressRoute(to: nil) == nil && host.egressRoute(to: bareHost) == nil
+                problem.isUnreached && host.egressRoute(to: nil) == nil && host.egressRoute(to: bareHost) == nil
                 ? .init(layer: "no route", message: "this host has no route to a network")
                 : .init(layer: layer(problem, outcome.written), message: problem.message)
         }

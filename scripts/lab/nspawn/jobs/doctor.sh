@@ -154,9 +154,9 @@ examine
 ok "one that is well" finds failed main -
 ok "one whose certificate will expire" finds failed tls -
 ok "one whose certificate has expired" finds failed old tls
-ok "one whose name does not exist" finds failed nowhere dns
+ok "one whose name does not exist" finds failed nowhere "no route"
 ok "one that refuses" finds failed gone connect
-ok "one that says nothing" finds failed mute timeout
+ok "one that says nothing" finds failed mute answer
 ok "the first failure has the words" finds 20 degraded "old: tls" "certificate has expired" "openssl s_client -connect old.lab:8444"
 cp /lab/well.toml $configuration
 systemctl reload waypost
