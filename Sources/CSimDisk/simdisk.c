@@ -30,8 +30,6 @@ struct simdisk_file {
     /// Bytes, bytes on the medium, and bytes that the three arrays have room for.
     int64_t size, durable_size, room;
     bool size_dirty;
-    /// A sector that cannot be read until it is written, from 1 on; 0 = none.
-    int64_t worn;
     // Locks of the main file.
     int shared;
     void *reserved, *pending, *exclusive;
@@ -306,9 +304,7 @@ static int file_read(sqlite3_file *base, void *buffer, int count, sqlite3_int64 
     handle *file = (handle *)base;
     if (is_dead(file)) return SQLITE_IOERR_READ;
     counters[simdisk_reads]++;
-    int64_t worn = file->node->worn;
-    bool is_worn = worn > 0 && offset < worn * SECTOR && offset + count > (worn - 1) * SECTOR;
-    if (is_last(simdisk_reads_left) || strikes(simdisk_fail_read) || is_worn) {
+    if (is_last(simdisk_reads_left) || strikes(simdisk_fail_read)) {
         counters[simdisk_failed_reads]++;
         // As the unix VFS says EIO. A running statement makes SQLITE_CORRUPT of it.
         return SQLITE_IOERR_CORRUPTFS;
@@ -329,10 +325,7 @@ static void write_bytes(node *node, const void *bytes, int64_t count, int64_t of
     if (offset + count > node->size) resize(node, offset + count);
     node->version++;
     memcpy(node->written + offset, bytes, count);
-    for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) {
-        node->dirty[s] = 1;
-        if (s + 1 == node->worn) node->worn = 0;
-    }
+    for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) node->dirty[s] = 1;
 }
 
 static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_int64 offset) {
@@ -748,11 +741,6 @@ void simdisk_damage(const char *path, int count) {
     }
 }
 
-void simdisk_wear(const char *path, int64_t sector) {
-    node *node = look_up(path);
-    if (node) node->worn = sector + 1;
-}
-
 void simdisk_plant(const char *path, const void *bytes, int64_t count) {
     node *node = make_node();
     write_bytes(node, bytes, count, 0);
@@ -869,7 +857,7 @@ void simdisk_release(simdisk_file *file, uint64_t of_life, bool is_locked) {
 
 int simdisk_copy(const simdisk_file *file, const char *path) {
     if (stopped) return EIO;
-    if (file->worn > 0 || strikes(simdisk_fail_read)) return EIO;
+    if (strikes(simdisk_fail_read)) return EIO;
     int reason = simdisk_create(path);
     if (reason != 0) return reason;
     node *copy = look_up(path);

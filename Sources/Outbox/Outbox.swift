@@ -54,7 +54,6 @@ public final class Outbox {
     private var cache = PageCache.unknown
     /// Openings that have failed since the last one that did not.
     private var failedOpenings = 0
-    private var failingReads = FailingReads()
     private var setAsides = SetAsidePace()
     private var isClosed = false
 
@@ -208,9 +207,7 @@ public final class Outbox {
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         let reply: CommitReply
-        let failed = medium.failedReads
         do throws(OutboxError) { reply = try storeOnDisk(commit) } catch {
-            note(error, since: failed)
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
         }
@@ -501,8 +498,7 @@ public final class Outbox {
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, committed: committed, known: known, expected: expected,
             damage: damage, maySetAside: !worksWithoutDisk || setAsides.mayBegin(at: medium.now), cache: cache,
-            access: readers?.access ?? .readWrite,
-            isPatient: failedOpenings < Self.patience && !failingReads.areLasting(at: medium.now))
+            access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
         try held.claim()
         failedOpenings += 1
         // Opening may write.
@@ -642,17 +638,12 @@ extension Outbox {
     ///   - orders: of that commit, which wait for the disk.
     private func returnToDisk(from memory: MemoryQueue, _ stored: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
         var reply = stored
-        let failedBefore = medium.failedReads
         do throws(OutboxError) {
             do throws(OutboxError) {
                 try putInPlace()
                 memory.below.close()
-                // What cannot be read for long counts as damaged.
-                let isUnread = memory.refusal.cause == .io && failingReads.areLasting(at: medium.now)
-                try handOver(memory, &reply, damage: isUnread ? memory.refusal : nil)
-                if isUnread { failingReads = FailingReads() }
+                try handOver(memory, &reply)
             } catch {
-                note(error, since: failedBefore)
                 guard error.mayBeDamage, lock != nil else { throw error }
                 memory.below.close()
                 let failed = medium.failedReads
@@ -673,11 +664,6 @@ extension Outbox {
             memory.below.hasNoOtherWriter = lock != nil
         }
         return complete(reply)
-    }
-
-    /// - Parameter failed: the reads that had failed before.
-    private func note(_ error: OutboxError, since failed: FailedReads) {
-        if error.cause == .io, medium.failedReads != failed { failingReads.failed(at: medium.now) }
     }
 
     /// - Parameter damage: what is known to be wrong with the file: then it is set aside.

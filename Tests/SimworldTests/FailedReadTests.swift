@@ -55,35 +55,6 @@ extension SimulatedDiskTests {
             simdisk_plant(path, bytes, Int64(bytes.count))
         }
 
-        /// It would keep the queue in memory, and what waits from being sent, for ever.
-        @Test func aPageThatCannotBeReadIsLeftBehindAfterAnHour() throws {
-            simdisk_reset(1)
-            let clock = Clock()
-            let before = try open(life: 9, clock)
-            for start in stride(from: 0, to: 400, by: 50) {
-                _ = try before.commit(Commit(rows: rows(start..<start + 50)))
-            }
-            before.close()
-            simdisk_kill()
-            simdisk_wear(path, Int64(try middlePage() - 1))
-            let outbox = try open(life: 8, clock)
-            var sent: Set<Double> = []
-            var recoveredAt: Int?
-            for minute in 0..<180 {
-                clock.wait(hours: 1.0 / 60)
-                var commit = Commit(forms: [FormRequest(endpoint: "main", limit: 50, sentMs: nil)])
-                commit.answers = outbox.inFlight().map { BatchAnswer(endpoint: "main", batchID: $0.id) }
-                sent.formUnion(outbox.inFlight().flatMap { $0.rows.map(\.location.odometer) })
-                let reply = try outbox.commit(commit)
-                if reply.recovery.corruptRecovered > 0, recoveredAt == nil { recoveredAt = minute }
-            }
-            let recovery = outbox.current.recovery
-            #expect((58...90).contains(recoveredAt ?? 0) && outbox.refusal == nil, "\(String(describing: recoveredAt))")
-            // The page has the beginnings of two segments.
-            #expect(sent.count == 300 && recovery.lostRows == 0 && recovery.missing == 100, "\(sent.count) \(recovery)")
-            #expect(recovery.incomplete == [path + ".corrupt-1"] && recovery.corruptRecovered == 1)
-        }
-
         /// What is missing in a damaged queue is given up once it was read as wrong three times, an hour apart, by two processes.
         @Test func givesUpWhatIsReadAsWrongAgainAndAgain() throws {
             simdisk_reset(1)

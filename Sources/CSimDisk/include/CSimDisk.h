@@ -74,8 +74,6 @@ void simdisk_kill(void);
 void simdisk_power_cut(void);
 /// Damages this many sectors of a file, on the medium as well.
 void simdisk_damage(const char *path, int sectors);
-/// A sector of a file, from 0 on, cannot be read any more until it is written.
-void simdisk_wear(const char *path, int64_t sector);
 
 /// Puts a file there, on the medium as well, or other bytes in its place.
 void simdisk_plant(const char *path, const void *bytes, int64_t count);

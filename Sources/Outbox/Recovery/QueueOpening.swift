@@ -197,33 +197,6 @@ struct SetAsidePace {
     }
 }
 
-/// Reads that a medium fails again and again, while it can do everything else.
-///
-/// A page that cannot be read any more would keep the queue in memory, or what waits from being sent, for ever. After an hour its
-/// file is set aside: what can be read of it is brought back, and the rest is tried again from time to time.
-struct FailingReads {
-    private var since: Int64 = 0
-    /// Boot clock, nanoseconds.
-    private var last: Int64 = 0
-    private var count = 0
-
-    private static let minute: Int64 = 60_000_000_000
-    /// After so long without one, the medium works again.
-    private static let rest = 10 * minute
-    private static let longest = 60 * minute
-    private static let least = 12
-
-    mutating func failed(at now: Int64) {
-        if count == 0 || now - last > Self.rest { (since, count) = (now, 0) }
-        last = now
-        count += 1
-    }
-
-    func areLasting(at now: Int64) -> Bool {
-        count >= Self.least && now - last <= Self.rest && last - since >= Self.longest
-    }
-}
-
 extension Ledger.Endpoint {
     /// As a new queue goes on from a damaged one: nothing waits for it yet, and no number is beyond what it can be.
     fileprivate func begun(as id: Int64, after mark: Int64) -> Self {
