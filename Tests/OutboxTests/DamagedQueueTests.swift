@@ -210,7 +210,8 @@ import Testing
                 #expect(rows.count == 100 && uuid == testUUID && names.reasons.count == 1, note)
             } catch {
                 let isDamage =
-                    try error.isOfSchema ? !Schema.isComplete(at: damaged.path, SystemMedium()) : error.mayBeDamage
+                    try error.isOfSchema
+                    ? !Schema.isComplete(Connection(path: damaged.path, access: .readWrite)) : error.mayBeDamage
                 #expect(isDamage, "byte \(place): \(error)")
             }
             // The rest is slow: a part of it is enough.
