@@ -155,7 +155,8 @@ final class RequestOracle {
         let wanted = indexes.filter { books.rows[$0].published || account.endpoint.isEngine }
         if !wanted.isEmpty { indexes = wanted }
         guard !indexes.isEmpty else {
-            books.fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
+            let owner = record.trackable ?? "the device"
+            books.fail(.neverSettledByAStranger, "\(record.key) of \(owner) was sent and never recorded")
             return nil
         }
         // Two records may look the same, as the gaps of two starts: one that ended with its process is the last choice.

@@ -3,7 +3,8 @@ import CSQLite
 /// Makes the log of a damaged copy lead to its last commit again, past frames that are not as they were written.
 ///
 /// With the later frames come the tables as they were last: which rows are there, their names, what servers have had, and the batches
-/// on their way. A damaged frame counts as far as it can: what is wrong on its page is found like any other damage.
+/// on their way. Of a damaged frame nothing counts: it may hold what another page was long ago. Its page stays as it was before,
+/// and rows that were only on it are found by their checksums, see `SegmentPages`.
 enum LogRepair {
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     /// - Returns: whether commits are in it that recovery did not find, or does not find now.
@@ -43,11 +44,8 @@ enum LogRepair {
             stored = LogChecksum(continuing: frame, isBigEndian: stored.isBigEndian)
             var (page, pages, content) = (frame.page, frame.pagesAfterCommit, frame.content)
             if !isWhole {
-                // Of no use: another page stands twice instead.
-                if frame.salts != tail.salts || !(1...tail.pages).contains(page) {
-                    (page, content) = (last.page, last.content)
-                }
-                pages = 0
+                // Another page stands twice instead.
+                (page, pages, content) = (last.page, 0, last.content)
             }
             let head = word(page) + word(pages)
             sum.add(head[...])
