@@ -87,6 +87,8 @@ extension AgentConfig {
         // Where one of them could not be read, nothing runs.
         if endpoints.count == endpointTables.count {
             EndpointConfig.nameClients(&endpoints, endpointTables.map(\.0))
+            EndpointConfig.warnOfEqualTopics(
+                endpoints, endpointTables.map(\.0), trackables: tracking.trackables.map(\.id))
         }
 
         guard let source else { return nil }

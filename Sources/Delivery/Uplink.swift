@@ -113,6 +113,8 @@ public struct BrokerSession: Hashable, Sendable {
     package var will: MQTTMessage?
     /// What is published whenever the connection is made.
     package var births: [MQTTMessage] = []
+    /// Topics at which an earlier version of this program left messages with the broker: each is cleared once.
+    package var formerTopics: [String] = []
     /// What is asked for whenever the connection is made, once the rows that wait have gone out: a broker that ends the
     /// connection because of it has the rows.
     package var subscriptions: [MQTTSubscription] = []

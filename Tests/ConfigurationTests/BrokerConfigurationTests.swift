@@ -80,6 +80,34 @@ import Testing
         #expect(clash.ids == ["x", "x"] && clash.conflicts == ["a"] && clash.warnings.count == 1)
     }
 
+    /// Names of one host; those of others are out of sight.
+    @Test func namesThatBecomeOneTopicAreNamed() throws {
+        func warnings(_ names: [String], profile: String = "home-assistant-mqtt", trackables: [String] = []) throws
+            -> [String]
+        {
+            let own = "[profile.own]\nrecord = { lat = \"$lat\" }\nmqtt = { topic = \"fleet/${trackable:slug}\" }\n"
+            let endpoints = names.enumerated().map { index, name in
+                "[[endpoint]]\nname = \"e\(index)\"\nbase_url = \"mqtts://b.example\"\nprofile = \"\(profile)\"\n"
+                    + "device = \"\(name)\"\npublish_rate = \"engine\"\n"
+            }
+            let ids = trackables.map { "[[trackable]]\nid = \"\($0)\"\n" }
+            let text = "[source]\nkind = \"file\"\npath = \"-\"\n" + own + (endpoints + ids).joined()
+            return try loaded(text, testEnvironment()).warnings.map(\.description)
+        }
+        let devices = try warnings(["Фура 1", "Лада 1", "van"])
+        #expect(
+            devices.count == 1 && devices[0].contains(#"as "Фура 1" of endpoint "e0" has: set device to"#), "\(devices)"
+        )
+        #expect(try warnings(["Фура", "Лада"]).isEmpty)
+        #expect(try warnings(["van", "van"]).isEmpty, "one asset at two endpoints")
+        let trackables = try warnings(["van"], profile: "own", trackables: ["van 7", "a", "van_7"])
+        #expect(
+            trackables.count == 1
+                && trackables[0].contains(#"the trackables "van 7" and "van_7" have the same topic "#),
+            "\(trackables)")
+        #expect(try warnings(["van"], trackables: ["van 7", "van_7"]).isEmpty, "a topic without trackable")
+    }
+
     static let mistakes = rows(
         #"""
         base_url = "https://b.example" ⏎ profile = "waypost-mqtt" → expected mqtts://…

@@ -71,6 +71,23 @@ import Testing
         }
     }
 
+    /// Until the broker has answered; a refusal is no problem of the births.
+    @Test(arguments: [0, 0x87] as [UInt8]) func clearsEachFormerTopicOnce(_ reason: UInt8) {
+        let bench = BrokerBench(showsPresence: true, formerTopics: ["old/a", "old/b"])
+        bench.open(sending: 1)
+        bench.answerOne(reason)
+        bench.lose(for: 61)
+        bench.open(sending: 1)
+        let second = bench.broker.publishes.filter { $0.topic.hasPrefix("old") }
+        #expect(second.map(\.topic) == ["old/a", "old/b", "old/b"])
+        #expect(second.allSatisfy { $0.payload.isEmpty && $0.isRetained })
+        bench.answerAll()
+        #expect(bench.link.takeNews() == [.birthsAnswered(refused: [], owners: [""])])
+        bench.lose(for: 61)
+        bench.open(sending: 1)
+        #expect(bench.broker.publishes.filter { $0.topic.hasPrefix("old") }.count == 3)
+    }
+
     /// As nginx does after a minute. What was unanswered, or was lost sooner, shows nothing about silence.
     @Test func threeEqualSilencesShortenTheKeepalive() {
         let bench = BrokerBench()
@@ -537,8 +554,9 @@ private final class BrokerBench {
         if case .published(let reply)? = outcomes.last?.result { reply } else { nil }
     }
 
-    init(showsPresence: Bool = false, subscribes: Bool = false) {
+    init(showsPresence: Bool = false, subscribes: Bool = false, formerTopics: [String] = []) {
         var session = BrokerSession(clientID: "van")
+        session.formerTopics = formerTopics
         if showsPresence {
             session.will = MQTTMessage(topic: "status", payload: [0], isRetained: true)
             session.births = [MQTTMessage(topic: "status", payload: [1], isRetained: true)]

@@ -10,6 +10,16 @@ extension RequestRenderer {
         return brokerRequest(context)
     }
 
+    /// Topics of plain locations of a trackable, of the will and of births; empty for endpoints of HTTP.
+    ///
+    /// - Parameter trackable: nil = of the device.
+    package func topics(trackable: String?) -> [String] {
+        let batch = Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil)
+        return settings.profile.compiled.parts.broker.map {
+            BatchContext(settings, render, batch).topics($0, trackable: trackable).map(\.name)
+        } ?? []
+    }
+
     /// As many rows in each message as the profile has in one.
     func brokerRequest(_ context: BatchContext) -> UplinkRequest? {
         let compiled = settings.profile.compiled
@@ -48,6 +58,7 @@ extension BatchContext {
         session.learnsKeepAlive = settings.learnsKeepAlive
         session.will = broker.will.map(announcement)
         session.births = broker.births.map(announcement)
+        session.formerTopics = formerTopics(broker)
         session.subscriptions = settings.subscriptions.map { topic in
             var subscription = MQTTSubscription(topic)
             // A message that the broker keeps comes again with each connection.
@@ -55,6 +66,30 @@ extension BatchContext {
             return subscription
         }
         return session
+    }
+
+    fileprivate func topics(
+        _ broker: CompiledProfile.Broker, trackable: String?
+    ) -> [(name: String, isRetained: Bool)] {
+        var row = QueuedLocation.placeholder
+        row.location.trackable = trackable
+        let plain = settings.profile.compiled.variant(for: row)
+        let announcements = broker.births + [broker.will].compactMap { $0 }
+        return ([(plain?.url, broker.isRetained)] + announcements.map { ($0.topic, $0.isRetained) }).compactMap {
+            template, isRetained in text(template, row, .topic).map { ($0, isRetained) }
+        }
+    }
+
+    /// Those with an id that other names had too, before a name without letters and digits of ASCII became a hash.
+    private func formerTopics(_ broker: CompiledProfile.Broker) -> [String] {
+        let (id, former) = (settings.device.slug, settings.device.formerSlug)
+        guard id != former else { return [] }
+        var names: [String] = []
+        for topic in topics(broker, trackable: nil) where topic.isRetained {
+            let name = topic.name.replacing(id, with: former)
+            if name != topic.name, !names.contains(name) { names.append(name) }
+        }
+        return names
     }
 
     private func announcement(_ announcement: CompiledProfile.Announcement) -> MQTTMessage {

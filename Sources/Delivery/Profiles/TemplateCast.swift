@@ -137,16 +137,19 @@ extension String {
         return bytes.isEmpty ? "_" : String(decoding: bytes, as: UTF8.self)
     }
 
-    fileprivate var slug: String {
+    /// Letters, digits, `_` and `-` of ASCII, anything else as `_`. Names of other scripts would all be the same: one without
+    /// any letter or digit of ASCII is `_` and a hash.
+    var slug: String {
+        formerSlug.utf8.contains(where: \.isASCIIAlphanumeric) || isEmpty ? formerSlug : "_\(fingerprint)"
+    }
+
+    /// The same without the hash, as earlier versions had it.
+    var formerSlug: String {
         let kept = unicodeScalars.map { scalar in
-            let isKept =
-                scalar.isASCII
-                && (Character(scalar).isLetter || Character(scalar).isNumber || "_-".unicodeScalars.contains(scalar))
-            return isKept ? Character(scalar) : "_"
+            scalar.isASCII && (UInt8(ascii: scalar).isASCIIAlphanumeric || scalar == "_" || scalar == "-")
+                ? Character(scalar) : "_"
         }
-        // Names of other scripts would all be the same.
-        guard kept.contains(where: { $0.isLetter || $0.isNumber }) else { return isEmpty ? "_" : "_\(fingerprint)" }
-        return String(kept)
+        return kept.isEmpty ? "_" : String(kept)
     }
 
     /// Eight hexadecimal digits: FNV-1a of the UTF-8, of 32 bits.
@@ -164,5 +167,16 @@ extension String {
         }
         bytes.append(UInt8(ascii: "\""))
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    fileprivate var isASCIIAlphanumeric: Bool {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
+        }
     }
 }

@@ -80,6 +80,8 @@ struct BrokerLink {
     /// CONNACK has come.
     private var isConnected = false
     private var unsentBirths: ArraySlice<MQTTMessage> = []
+    /// Those of the session that no broker has cleared yet.
+    private var formerTopics: [String]
     /// Topics of those that are not answered, by packet id, and of those that were refused over this connection.
     private var openBirths: [UInt16: String] = [:]
     private var refusedBirths: [String] = []
@@ -130,6 +132,7 @@ struct BrokerLink {
     init(_ session: BrokerSession, jitter: @escaping () -> Double) {
         self.session = session
         self.jitter = jitter
+        formerTopics = session.formerTopics
         keepAlive = KeepAliveWatch(session.keepAlive, learns: session.learnsKeepAlive)
     }
 
@@ -318,7 +321,8 @@ extension BrokerLink {
                 isVersionKnown = true
                 takeover.connected(at: now)
                 if !takeover.isSuspected { delay.connected() }
-                unsentBirths = session.births[...]
+                let clearing = formerTopics.map { MQTTMessage(topic: $0, payload: [], isRetained: true) }
+                unsentBirths = clearing + session.births[...]
                 (openBirths, refusedBirths) = ([:], [])
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
             case .subscribed(_, let reasons):
@@ -351,7 +355,12 @@ extension BrokerLink {
         }
         // Others are births, and of a request that was given up.
         guard let topic = openBirths.removeValue(forKey: id) else { return }
-        if reason.isError { refusedBirths.append(topic) }
+        if let place = formerTopics.firstIndex(of: topic) {
+            // One that is refused stays with the broker: who may not write to it has not written to it.
+            formerTopics.remove(at: place)
+        } else if reason.isError {
+            refusedBirths.append(topic)
+        }
         reportBirths()
     }
 
@@ -470,7 +479,7 @@ extension BrokerLink {
             } catch .windowFull {
                 break
             } catch {
-                refusedBirths.append(birth.topic)
+                if !formerTopics.contains(birth.topic) { refusedBirths.append(birth.topic) }
             }
             unsentBirths = unsentBirths.dropFirst()
         }

@@ -63,6 +63,31 @@ import Testing
         #expect(try messages(tree).first?.qos == .atMostOnce)
     }
 
+    /// A name that keeps a letter or digit has the id that it always had; what others left under the id that they shared is cleared.
+    @Test func namesOfOtherScriptsHaveIDsOfTheirOwn() throws {
+        let tree: Tree = [
+            "mqtt": [
+                "topic": "w/${device:slug}", "retain": true, "will": ["topic": "w/${device:slug}/on", "payload": "0"],
+                "birth": [
+                    ["topic": "h/${device:slug}/config", "payload": "{}", "retain": true],
+                    ["topic": "h/fixed", "payload": "{}", "retain": true],
+                ],
+            ], "record": ["lat": "$lat"],
+        ]
+        let rows = [
+            ("van-7", "van-7", nil), ("Van 7/b", "Van_7_b", nil), ("Фура 1", "_____1", nil), ("Müller", "M_ller", nil),
+            ("Фура", "_36793228", "____"), ("Лада", "_5d6aa3b0", "____"), ("-_", "_72cd9e25", "-_"),
+            ("🚚", "_65a761ec", "_"),
+        ]
+        for (name, id, former) in rows {
+            var settings = try Sample.settings(tree)
+            settings.device = name
+            let session = RequestRenderer(settings, in: Sample.context).connectRequest()?.broker?.session
+            #expect(session?.births.first?.topic == "h/\(id)/config", "\(name)")
+            #expect(session?.formerTopics == former.map { ["w/\($0)", "h/\($0)/config"] } ?? [], "\(name)")
+        }
+    }
+
     @Test func withoutBrokerThereIsNothingToConnect() throws {
         #expect(RequestRenderer(try Sample.settings(["record": "$lat"]), in: Sample.context).connectRequest() == nil)
     }
