@@ -40,10 +40,16 @@ struct CurlEnding {
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             .tls("\(peer): the key of its certificate matches none of the pins")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
-            .broken("\(peer): the connection broke\(systemError.map { ": \($0)" } ?? "")")
+            alert ?? .broken("\(peer): the connection broke\(systemError.map { ": \($0)" } ?? "")")
         default:
             .broken("\(peer): \(String(cString: curl_easy_strerror(code)))")
         }
+    }
+
+    /// The server refuses the certificate of this device, or wants one; nil = it did not say so. By TLS 1.3 that comes after the
+    /// handshake, so that the connection is there and breaks.
+    var alert: TransportFailure? {
+        ServerWords.alert(in: String(cString: errorText)).map { .tls("\(peer): \($0)") }
     }
 
     /// Words for the last error number; nil when there was none.
@@ -67,7 +73,7 @@ struct CurlEnding {
         let expired = 10
         guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK,
             verdict == notYetValid || verdict == expired
-        else { return .tls("\(peer): \(detail)") }
+        else { return alert ?? .tls("\(peer): \(detail)") }
         let text = "\(peer): \(detail); is the clock of this device right?"
         return isClockTrusted() ? .tls(text) : .clock(text)
     }

@@ -272,7 +272,8 @@ extension Transfer {
             return .broken("\(peer) closed the connection while the request was being sent")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
             let moment = progress.isFullyWritten ? "before an answer" : "while the request was being sent"
-            return .broken("\(peer): the connection broke \(moment)\(ending.systemError.map { ": \($0)" } ?? "")")
+            return ending.alert
+                ?? .broken("\(peer): the connection broke \(moment)\(ending.systemError.map { ": \($0)" } ?? "")")
         default: return ending.failure
         }
     }

@@ -28,6 +28,24 @@ import Testing
         #expect(try PollLoop().outcome(request).reply == nil)
     }
 
+    /// By an alert, after the handshake (TLS 1.3) or in it. The alert is lost where the server ends the connection sooner than the
+    /// request is written.
+    @Test(arguments: ["-tls1_3", "-tls1_2"]) func saysWhatARefusalOfItsCertificateMeans(_ version: String) throws {
+        let client = try TLSServer.identity("van-7", in: directory)
+        let stranger = try TLSServer.identity("stranger", in: directory)
+        let server = try TLSServer(
+            name: "IP:127.0.0.1",
+            options: ["-Verify", "1", "-CAfile", client.certificate, "-verify_return_error", version])
+        let loop = try PollLoop()
+        var request = server.request
+        for (identity, cure) in [(nil, "set client_cert and client_key"), (stranger, "renew client_cert")] {
+            request.tls = TLSSettings(
+                authorities: server.certificate, certificate: identity?.certificate, key: identity?.key)
+            let failures = try (0..<3).map { _ in try loop.failure(request) }
+            #expect(failures.contains { $0.word == "tls" && $0.message.contains(cure) }, "\(failures)")
+        }
+    }
+
     /// One server, three ways to meet it: none may ride on the session of another, and each resumes its own.
     @Test func neverSharesASessionBetweenIdentities() throws {
         let one = try TLSServer.identity("one", in: directory)

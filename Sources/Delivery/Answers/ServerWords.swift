@@ -28,20 +28,37 @@ package enum ServerWords {
         return known.first { small.firstOccurrence(of: $0.words) != nil }?.cure
     }
 
+    private static let wantsCertificate =
+        "the server wants a certificate of this device: set client_cert and client_key in [endpoint.tls]"
+    private static let refusesCertificate =
+        "the server does not accept the certificate of this device: renew client_cert, or have its authority added there"
     private static let useHTTPS = "base_url has to begin with https://"
     /// nginx, Go (Caddy), Apache and Tomcat.
     private static let known: [(words: String, cure: String)] = [
         ("plain http request was sent to https port", useHTTPS), ("an http request to an https server", useHTTPS),
         ("plain http to an ssl-enabled server port", useHTTPS), ("host and port requires tls", useHTTPS),
-        (
-            "no required ssl certificate was sent",
-            "the server wants a certificate of this device: set client_cert and client_key in [endpoint.tls]"
-        ),
-        (
-            "the ssl certificate error",
-            "the server does not accept the certificate of this device: renew client_cert, or have its authority added there"
-        ),
+        ("no required ssl certificate was sent", wantsCertificate), ("the ssl certificate error", refusesCertificate),
     ]
+
+    /// Alerts of TLS as OpenSSL prints them, about a certificate, which can only be that of this device. By TLS 1.2 one that is missing
+    /// is a handshake that fails, and so is one without a common cipher.
+    private static let alerts: [(words: String, cure: String)] = [
+        ("certificate required", wantsCertificate), ("handshake failure", "perhaps " + wantsCertificate),
+        ("unknown ca", refusesCertificate), ("bad certificate", refusesCertificate),
+        ("certificate expired", refusesCertificate), ("certificate revoked", refusesCertificate),
+        ("certificate unknown", refusesCertificate), ("unsupported certificate", refusesCertificate),
+        ("access denied", refusesCertificate),
+    ]
+
+    /// An alert of a server and what to do about it.
+    ///
+    /// - Parameter text: of a TLS library, as "error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0".
+    /// - Returns: nil where no alert about a certificate is in it.
+    package static func alert(in text: String) -> String? {
+        alerts.first { text.firstOccurrence(of: "alert " + $0.words) != nil }.map {
+            "TLS alert \"\($0.words)\": \($0.cure)"
+        }
+    }
 
     private static func cut(_ text: String, _ status: Int) -> String? {
         var words = text.trimming { $0 == " " || $0 == "\t" }
