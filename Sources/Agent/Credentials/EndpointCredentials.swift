@@ -132,9 +132,11 @@ final class EndpointCredentials {
 
     /// What a refusal means for whoever has to mend it, as none of this device's own is new.
     var refusal: String {
-        isAny
-            ? "the credential is refused"
-            : "no credential is configured: the server wants one (auth), or something before it refuses this device or its address"
+        if isAny { return "the credential is refused" }
+        let isEncrypted = (try? BaseURL.parse(config.settings.baseURL).get())?.isEncrypted == true
+        return
+            "no credential is configured: the server wants one (\(isEncrypted ? "auth or client_cert" : "auth")), or something "
+            + "before it refuses this device or its address"
     }
 
     /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.

@@ -133,7 +133,8 @@ struct UploadProblem {
             (.reply(let reply), .tooLarge):
             return ("status \(reply.status)", false)
         case (_, .retry(.redirected(let status, let host?), _)):
-            return ("status \(status), redirected to \(host)", false)
+            let cause = "base_url is not the final address, or a portal of this network is in the way"
+            return ("status \(status), redirected to \(host): \(cause)", false)
         case (.reply(let reply), .retry(.unclear(let why), _)):
             return ("status \(reply.status), but \(why.rawValue)", false)
         case (.reply(let reply), .retry(.page(let title), _)):

@@ -3,7 +3,7 @@ import Positioning
 
 /// Where an endpoint is: a scheme, a host, perhaps a port and a path.
 package struct BaseURL: Equatable {
-    var isEncrypted: Bool
+    package var isEncrypted: Bool
     /// MQTT, over WebSocket or without.
     var isBroker: Bool
     /// Without the brackets of an IPv6 address.
