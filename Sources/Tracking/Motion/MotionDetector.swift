@@ -10,16 +10,16 @@ public struct MotionDetector: Sendable {
         case waiting
         /// The first place is being found. Becomes stationary when half a minute of accurate fixes is seen, or moving
         /// by evidence.
-        case settling(Search)
+        case settling(Boxed<Search>)
         /// Parked; the reported place does not move. Becomes moving when the fixes leave the fence with evidence, when
         /// they are beyond the backup radius, or by `pace` or power.
-        case stationary(Parked)
+        case stationary(Boxed<Parked>)
         /// On a trip. Becomes stopping when the vector speed over 5 s is low, or stationary by `pace` or when no fix
         /// was believed for long.
-        case moving(Trip)
+        case moving(Boxed<Trip>)
         /// A halt within a trip, which is not announced. Becomes moving by evidence counted from its beginning, or
         /// stationary when it has lasted for the stop timeout.
-        case stopping(Halt)
+        case stopping(Boxed<Halt>)
     }
 
     /// An instant on both clocks.
@@ -69,12 +69,12 @@ public struct MotionDetector: Sendable {
             return
         }
         if restored.moving {
-            state = .moving(Trip(restoredPlace: restored.anchor))
+            state = .moving(Boxed(Trip(restoredPlace: restored.anchor)))
         } else if let place = restored.anchor {
-            state = .stationary(Parked(at: place, fenceCentre: restored.fenceCentre))
+            state = .stationary(Boxed(Parked(at: place, fenceCentre: restored.fenceCentre)))
         } else {
-            state = .stationary(
-                Parked(at: StoredState.Anchor(coordinate: last.coordinate, accuracy: last.accuracy)))
+            let place = StoredState.Anchor(coordinate: last.coordinate, accuracy: last.accuracy)
+            state = .stationary(Boxed(Parked(at: place)))
         }
     }
 
@@ -98,21 +98,21 @@ public struct MotionDetector: Sendable {
     var isRestless: Bool {
         switch state {
         case .waiting, .settling, .moving: false
-        case .stationary(let parked): parked.isRestless
+        case .stationary(let parked): parked.value.isRestless
         case .stopping: true
         }
     }
 
     /// After a silence it is far from where it was parked, and may stand there.
-    var isElsewhere: Bool { if case .stationary(let parked) = state { parked.isElsewhere } else { false } }
+    var isElsewhere: Bool { if case .stationary(let parked) = state { parked.value.isElsewhere } else { false } }
 
     /// The parking place, or the place of the halt; on a trip only that of a halt in which the process ended.
     var place: StoredState.Anchor? {
         switch state {
         case .waiting, .settling: nil
-        case .stationary(let parked): parked.place
-        case .moving(let trip): trip.restoredPlace
-        case .stopping(let halt): halt.place
+        case .stationary(let parked): parked.value.place
+        case .moving(let trip): trip.value.restoredPlace
+        case .stopping(let halt): halt.value.place
         }
     }
 
@@ -120,13 +120,16 @@ public struct MotionDetector: Sendable {
     func heldPlace(at: EventTime) -> StoredState.Anchor? {
         switch state {
         case .waiting, .settling, .moving: nil
-        case .stationary(let parked): parked.place
-        case .stopping(let halt): at.seconds(since: halt.since.at) > Tuning.holdAfter ? halt.place : nil
+        case .stationary(let parked): parked.value.place
+        case .stopping(let halt):
+            at.seconds(since: halt.value.since.at) > Tuning.holdAfter ? halt.value.place : nil
         }
     }
 
     /// nil unless parked.
-    private var fenceCentre: Coordinate? { if case .stationary(let parked) = state { parked.fenceCentre } else { nil } }
+    private var fenceCentre: Coordinate? {
+        if case .stationary(let parked) = state { parked.value.fenceCentre } else { nil }
+    }
 
     /// What `waypost status` shows.
     var phase: TrackerSnapshot.Motion {
@@ -160,10 +163,10 @@ public struct MotionDetector: Sendable {
         case .stopping(let halt):
             outlook.evidenceNeeded = Halt.evidenceNeeded(signals)
             outlook.radius = settings.stationaryRadius
-            outlook.standsSince = halt.since.at
+            outlook.standsSince = halt.value.since.at
             outlook.parksAt = nextDeadline
-            let isTimeout = nextDeadline == halt.stopDue(signals)
-            outlook.parksBecause = isTimeout ? halt.stopReason(settings) : .noFix
+            let isTimeout = nextDeadline == halt.value.stopDue(signals)
+            outlook.parksBecause = isTimeout ? halt.value.stopReason(settings) : .noFix
         }
         return outlook
     }
@@ -191,30 +194,30 @@ public struct MotionDetector: Sendable {
         case .waiting:
             return observe(sighting, Search(since: sighting.at))
         case .settling(let search):
-            return observe(sighting, search)
+            return observe(sighting, search.value)
         case .stationary(var parked):
             let hint = hint.flatMap { sighting.at <= $0.until ? $0.reason : nil }
-            let outcome = parked.observe(sighting, &signals, hint: hint)
+            let outcome = parked.value.observe(sighting, &signals, hint: hint)
             state = .stationary(parked)
             switch outcome {
             case nil: return nil
             case .departed(let reason): return depart(reason)
             case .moved(let place):
-                state = .stationary(Parked(at: place))
-                return .moved(from: parked.place, to: place)
+                state = .stationary(Boxed(Parked(at: place)))
+                return .moved(from: parked.value.place, to: place)
             }
         case .moving(var trip):
-            guard let halt = trip.observe(sighting, &signals) else {
+            guard let halt = trip.value.observe(sighting, &signals) else {
                 state = .moving(trip)
                 return nil
             }
             state = .stopping(halt)
             return .halted(
-                since: halt.since, noise: signals.window.travelledBeforeNewest(below: Tuning.noiseSpeedMax))
+                since: halt.value.since, noise: signals.window.travelledBeforeNewest(below: Tuning.noiseSpeedMax))
         case .stopping(var halt):
-            let outcome = halt.observe(sighting, &signals)
+            let outcome = halt.value.observe(sighting, &signals)
             state = .stopping(halt)
-            return outcome.map { perform($0, halt, sighting.plane) }
+            return outcome.map { perform($0, halt.value, sighting.plane) }
         }
     }
 
@@ -240,11 +243,11 @@ public struct MotionDetector: Sendable {
         case .waiting, .settling, .stationary:
             return nil
         case .moving(let trip):
-            return max(lastFix.at, trip.reported?.at ?? lastFix.at) + signals.settings.noFixTimeout
+            return max(lastFix.at, trip.value.reported?.at ?? lastFix.at) + signals.settings.noFixTimeout
         case .stopping(let halt):
             let silent = lastFix.at + signals.settings.noFixTimeout
-            if signals.settings.disableStopDetection || !wasSeen(halt, until: lastFix) { return silent }
-            return min(silent, halt.stopDue(signals))
+            if signals.settings.disableStopDetection || !wasSeen(halt.value, until: lastFix) { return silent }
+            return min(silent, halt.value.stopDue(signals))
         }
     }
 
@@ -258,16 +261,16 @@ public struct MotionDetector: Sendable {
                 state = .moving(trip)
                 return nil
             }
-            let last = trip.reported.map { $0.at > lastFix.at ? $0 : lastFix } ?? lastFix
+            let last = trip.value.reported.map { $0.at > lastFix.at ? $0 : lastFix } ?? lastFix
             return park(.noFix, at: place, standstill: last.time)
         case .stopping(var halt):
-            let isSilent = lastFix.at + signals.settings.noFixTimeout <= at && halt.stopDue(signals) > at
-            if isSilent || !wasSeen(halt, until: lastFix) {
-                return park(.noFix, at: halt.place, standstill: halt.since.time)
+            let isSilent = lastFix.at + signals.settings.noFixTimeout <= at && halt.value.stopDue(signals) > at
+            if isSilent || !wasSeen(halt.value, until: lastFix) {
+                return park(.noFix, at: halt.value.place, standstill: halt.value.since.time)
             }
-            let outcome = halt.end(signals, plane)
+            let outcome = halt.value.end(signals, plane)
             state = .stopping(halt)
-            return perform(outcome, halt, plane)
+            return perform(outcome, halt.value, plane)
         case let other:
             state = other
             return nil
@@ -283,7 +286,7 @@ public struct MotionDetector: Sendable {
 
     /// Parked, whatever the fixes say.
     mutating func park(_ reason: MotionReason, at place: StoredState.Anchor, standstill: UTCTime) -> Transition {
-        state = .stationary(Parked(at: place))
+        state = .stationary(Boxed(Parked(at: place)))
         return .stopped(reason, at: place, standstill: standstill)
     }
 
@@ -320,11 +323,11 @@ public struct MotionDetector: Sendable {
         case .stopping(let halt):
             signals.clearWindow()
             guard let lastFix = signals.lastFix else { return nil }
-            var trip = halt.resumed(at: lastFix.at)
+            var trip = halt.value.resumed(at: lastFix.at)
             // What follows is another halt.
             trip.forgetHalts()
-            state = .moving(trip)
-            return .resumed(since: halt.since, from: halt.place)
+            state = .moving(Boxed(trip))
+            return .resumed(since: halt.value.since, from: halt.value.place)
         }
     }
 
@@ -358,16 +361,16 @@ public struct MotionDetector: Sendable {
         case .waiting:
             break
         case .settling(var search):
-            settling(&search)
+            settling(&search.value)
             state = .settling(search)
         case .stationary(var parked):
-            stationary(&parked)
+            stationary(&parked.value)
             state = .stationary(parked)
         case .moving(var trip):
-            moving(&trip)
+            moving(&trip.value)
             state = .moving(trip)
         case .stopping(var halt):
-            stopping(&halt)
+            stopping(&halt.value)
             state = .stopping(halt)
         }
     }
@@ -375,21 +378,21 @@ public struct MotionDetector: Sendable {
     private mutating func observe(_ sighting: Sighting, _ search: Search) -> Transition? {
         var search = search
         let finding = search.observe(sighting, signals)
-        state = .settling(search)
+        state = .settling(Boxed(search))
         switch finding {
         case nil: return nil
         case .departed:
             signals.decision.needed = signals.settings.startEvidence
             return depart(.speed)
         case .place(let place):
-            state = .stationary(Parked(at: place))
+            state = .stationary(Boxed(Parked(at: place)))
             return .settled(.start, at: place)
         }
     }
 
     private mutating func depart(_ reason: MotionReason, reported: Moment? = nil) -> Transition {
         let from = place
-        state = .moving(Trip(reported: reported))
+        state = .moving(Boxed(Trip(reported: reported)))
         hint = nil
         return .departed(reason, from: from)
     }
@@ -402,7 +405,7 @@ public struct MotionDetector: Sendable {
         case .crept(let from):
             return .crept(since: halt.since, metres: from.coordinate.distance(to: halt.place.coordinate))
         case .resumed:
-            state = .moving(halt.resumed(at: signals.lastFix?.at ?? halt.since.at))
+            state = .moving(Boxed(halt.resumed(at: signals.lastFix?.at ?? halt.since.at)))
             return .resumed(since: halt.since, from: halt.place)
         case .stopped(let reason, let standstill):
             signals.decision.needed = Halt.evidenceNeeded(signals)
@@ -426,11 +429,11 @@ public struct MotionDetector: Sendable {
         case .waiting, .settling, .stationary:
             return nil
         case .moving(let trip):
-            reported = trip.reported
+            reported = trip.value.reported
         case .stopping(let halt):
-            reported = halt.trip.reported
-            standstill = halt.since.time
-            stood = halt.place
+            reported = halt.value.trip.reported
+            standstill = halt.value.since.time
+            stood = halt.value.place
         }
         let unseen = reported.map { min(silence, sighting.at.seconds(since: $0.at)) } ?? silence
         guard unseen >= max(Tuning.coldAfter, settings.stopTimeout.inSeconds) else { return nil }
@@ -440,7 +443,7 @@ public struct MotionDetector: Sendable {
         guard distance > settings.stationaryRadius + Tuning.gapMargin else {
             return park(.gap, at: stood, standstill: standstill)
         }
-        state = .moving(Trip())
+        state = .moving(Boxed(Trip()))
         return .stoppedAndDeparted(from: stood, standstill: standstill)
     }
 }

@@ -28,7 +28,7 @@ struct Trip: Sendable {
     }
 
     /// - Returns: the halt that has begun; nil = the asset moves.
-    mutating func observe(_ sighting: Sighting, _ signals: inout MotionSignals) -> Halt? {
+    mutating func observe(_ sighting: Sighting, _ signals: inout MotionSignals) -> Boxed<Halt>? {
         note(sighting)
         let settings = signals.settings
         // Power lost in a halt and then driven without says nothing about the next halt.
@@ -39,7 +39,7 @@ struct Trip: Sendable {
         let run = signals.window.quietRun(below: Tuning.quietSpeed, back: Tuning.quietSeconds)
         guard let first = run.first else { return nil }
         signals.forget(before: first.at)
-        return Halt(run, from: first, seen: sighting.at, within: self, signals)
+        return Boxed(Halt(run, from: first, seen: sighting.at, within: self, signals))
     }
 
     mutating func note(_ sighting: Sighting) { chain.note(sighting.fix.coordinate, at: sighting.at) }
