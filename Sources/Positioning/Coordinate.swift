@@ -44,6 +44,24 @@ public struct Coordinate: Hashable, Sendable, Codable {
         return 2 * Self.earthRadius * asin(min(1, h.squareRoot()))
     }
 
+    /// Whether the distance is certainly no less, as far as that is seen without trigonometry: false says nothing.
+    package func isSurelyAtLeast(_ metres: Double, from other: Coordinate) -> Bool {
+        let north = Double(latitudeE7) - Double(other.latitudeE7)
+        let east = Double(longitudeE7) - Double(other.longitudeE7)
+        guard abs(north) < 1e6, abs(east) < 1e6 else { return false }
+        let latitude = max(abs(Double(latitudeE7)), abs(Double(other.latitudeE7))) * Self.radiansPerUnit
+        // No cosine is less. A degree of latitude is 111.2 km.
+        let width = max(0, 1 - latitude * latitude / 2) * east
+        return (north * north + width * width) * (0.0111 * 0.0111) >= metres * metres
+    }
+
+    /// No distance is greater than these metres, which need no trigonometry.
+    package func distanceMax(to other: Coordinate) -> Double {
+        let north = abs(Double(other.latitudeE7) - Double(latitudeE7))
+        let east = abs(Double(other.longitudeE7) - Double(longitudeE7))
+        return (north + east) * 0.0112
+    }
+
     /// Initial great-circle bearing in degrees true, 0 ≤ x < 360; 0 for equal positions.
     public func bearing(to other: Coordinate) -> Double {
         let unit = Self.radiansPerUnit

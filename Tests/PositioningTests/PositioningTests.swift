@@ -34,6 +34,23 @@ import Testing
         #expect(equator.distance(to: equator) == 0)
     }
 
+    @Test func boundsOfADistanceHoldEverywhere() {
+        for latitude in stride(from: Int32(-890_000_000), through: 890_000_000, by: 17_800_000) {
+            for (north, east) in [
+                (0, 0), (3, 0), (0, 7), (900, -40_000), (-999_999, 999_999), (-5_000_000, 20), (0, 3_599_999_990),
+            ] {
+                let from = Coordinate(latitudeE7: latitude, longitudeE7: -1_799_999_995)
+                let to = Coordinate(latitudeE7: latitude + Int32(north), longitudeE7: Int32(-1_799_999_995 + east))
+                let metres = from.distance(to: to)
+                #expect(from.distanceMax(to: to) >= metres)
+                #expect(!from.isSurelyAtLeast(metres * 1.0001 + 0.001, from: to))
+                if abs(latitude) < 700_000_000, abs(north) < 1_000_000, abs(east) < 1_000_000 {
+                    #expect(from.isSurelyAtLeast(metres / 2, from: to))
+                }
+            }
+        }
+    }
+
     @Test func bearingsPointTheRightWay() throws {
         let here = try #require(Coordinate(latitude: 52.5, longitude: 13.4))
         let ways: [(latitude: Double, longitude: Double, bearing: Double, tolerance: Double)] = [

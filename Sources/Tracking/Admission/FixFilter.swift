@@ -105,8 +105,12 @@ public struct FixFilter: Sendable {
     private mutating func noteSpeed(_ speed: Double?, from a: Sighting, to b: Sighting) {
         let seconds = Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at))
         guard seconds > 0 else { return }
-        let metres = a.coordinate.distance(to: b.coordinate) - a.accuracy - b.accuracy
-        stood = max(speed ?? 0, metres / seconds) < Self.standingSpeed
+        guard speed ?? 0 < Self.standingSpeed else { return stood = false }
+        let accuracy = a.accuracy + b.accuracy
+        // Most fixes of an asset that stands are settled without trigonometry, like all of one that drives.
+        stood =
+            a.coordinate.distanceMax(to: b.coordinate) - accuracy < Self.standingSpeed * seconds
+            || (a.coordinate.distance(to: b.coordinate) - a.accuracy - b.accuracy) / seconds < Self.standingSpeed
     }
 
     private mutating func believe(_ seen: Sighting, _ verdict: Verdict) -> Verdict {
@@ -139,14 +143,12 @@ public struct FixFilter: Sendable {
     private func isPlausible(
         from a: Sighting, to b: Sighting, in seconds: Double? = nil, standing: Bool = false
     ) -> Bool {
-        // A degree of latitude is 111.2 km; most fixes are settled without trigonometry.
-        let north = abs(Double(b.coordinate.latitudeE7) - Double(a.coordinate.latitudeE7))
-        let east = abs(Double(b.coordinate.longitudeE7) - Double(a.coordinate.longitudeE7))
         let seconds = seconds ?? Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at))
         var metres = settings.speedMax * seconds
         if standing, seconds <= Self.standingReach.seconds { metres = min(metres, Self.standingReach.metres) }
         let allowed = metres + a.accuracy + b.accuracy
-        if (north + east) * 0.0112 <= allowed { return true }
+        // Most fixes are settled without trigonometry.
+        if a.coordinate.distanceMax(to: b.coordinate) <= allowed { return true }
         return a.coordinate.distance(to: b.coordinate) <= allowed
     }
 

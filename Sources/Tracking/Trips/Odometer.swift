@@ -161,7 +161,10 @@ public struct Odometer: Sendable {
     private mutating func addBySpeed(_ metres: Double, from: Coordinate, to: Coordinate) {
         let since = unconfirmed.since ?? from
         let sum = unconfirmed.metres + metres
-        guard Self.confirmation * since.distance(to: to) >= sum else {
+        guard
+            since.isSurelyAtLeast(sum / Self.confirmation, from: to)
+                || Self.confirmation * since.distance(to: to) >= sum
+        else {
             unconfirmed = (sum, since)
             return
         }
