@@ -184,8 +184,27 @@ public struct Tracker: Sendable {
         let verdict = filter.admit(fix, at: now)
         guard isAdmitted(verdict, &effects), let time = fix.time else { return }
         counters.admitted += 1
-        let fix = withKnownSpeed(fix)
+        if speeds.observe(fix, at: now) { forgetSpeeds() }
+        if speeds.isStuck {
+            admitted(withoutSpeed(fix), time: time, verdict, &effects)
+        } else {
+            admitted(fix, time: time, verdict, &effects)
+        }
+    }
 
+    /// A speed that is 0 whatever the position does is unknown.
+    private func withoutSpeed(_ fix: Fix) -> Fix {
+        var fix = fix
+        fix.speed = nil
+        fix.course = nil
+        return fix
+    }
+
+    // A function of its own, so that the fix is not copied for the sake of those whose speed is unknown.
+    @inline(never)
+    private mutating func admitted(
+        _ fix: Fix, time: UTCTime, _ verdict: FixFilter.Verdict, _ effects: inout [Effect]
+    ) {
         let arrival = fixes.append(fix, time: time, at: now, measuresInterval: !gaps.hasVoidEpochs)
         let stepped = arrival.clockStep != nil
         let afterGap = gaps.isGap(arrival.silence, interval: fixes.interval)
@@ -242,16 +261,6 @@ public struct Tracker: Sendable {
         }
         if power.isLow { reportLowBattery(&effects) }
         recordLocated(fix, time: time, &effects)
-    }
-
-    /// A speed that is 0 whatever the position does is unknown.
-    private mutating func withKnownSpeed(_ fix: Fix) -> Fix {
-        if speeds.observe(fix, at: now) { forgetSpeeds() }
-        guard speeds.isStuck else { return fix }
-        var fix = fix
-        fix.speed = nil
-        fix.course = nil
-        return fix
     }
 
     private mutating func forgetSpeeds() {

@@ -178,7 +178,8 @@ struct ActivityClassifier: Sendable {
 
     /// The answer above a walker's pace.
     private mutating func fastKind() -> Activity.Kind {
-        var (rides, drives, runs) = (0.0, trip.vehicle, trip.runner)
+        var rides = 0.0
+        var (drives, runs) = trip.vehicleAndRunner
         switch mode {
         case .onBicycle: rides += ActivityTuning.preference
         case .inVehicle: drives += ActivityTuning.preference

@@ -115,10 +115,20 @@ struct TravelStatistics: Sendable {
     // MARK: Scores
 
     /// What speaks for a vehicle rather than a bicycle: logarithm of the odds.
-    var vehicle: Double {
+    var vehicle: Double { vehicle(at: speed) }
+
+    /// Both scores.
+    var vehicleAndRunner: (vehicle: Double, runner: Double) {
+        let speed = speed
+        return (vehicle(at: speed), runner(at: speed))
+    }
+
+    /// m/s, as the power takes it that air costs.
+    private var speed: Double { moving > 0 ? cbrt(cubes / moving) : 0 }
+
+    private func vehicle(at speed: Double) -> Double {
         guard moving > 0 else { return 0 }
         let pull = max(ActivityTuning.pullMin, pulls / moving)
-        let speed = cbrt(cubes / moving)
         var score =
             log(pull / ActivityTuning.pull * (cubes / moving / ActivityTuning.vehicleSpeed).squareRoot())
             + ActivityTuning.descentWeight * max(0, speed - ActivityTuning.descent)
@@ -133,11 +143,10 @@ struct TravelStatistics: Sendable {
     }
 
     /// The same for a run rather than a bicycle: who runs keeps a pace, whatever it is; who rides does not.
-    var runner: Double {
+    private func runner(at speed: Double) -> Double {
         guard moving > 0, fast > 1 else { return 0 }
         let mean = speeds / fast
         let swing = max(0, squares / fast - mean * mean).squareRoot() / mean
-        let speed = cbrt(cubes / moving)
         return ActivityTuning.runnerOdds - ActivityTuning.swingWeight * swing - ActivityTuning.runnerSpeedWeight * speed
             - ActivityTuning.sprintWeight * max(0, speed - ActivityTuning.sprint)
     }
