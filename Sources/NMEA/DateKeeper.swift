@@ -319,8 +319,12 @@ struct DateKeeper: Sendable {
 extension DateKeeper.Dating {
     /// - Parameter choice: which of both datings, where there are two.
     @inline(__always)
+    func time(_ choice: DateKeeper.Choice) -> UTCTime? { choice == .own ? own ?? time : time }
+
+    /// - Parameter choice: which of both datings, where there are two.
+    @inline(__always)
     func dated(_ epoch: Epoch, _ choice: DateKeeper.Choice = .expected) -> Epoch {
-        let time = choice == .own ? own ?? self.time : self.time
+        let time = time(choice)
         switch epoch {
         case .fix(var fix):
             (fix.time, fix.rollover) = (time, rollover)
@@ -349,8 +353,8 @@ struct HeldEpochs: Sendable {
         items.append((epoch, dating, offset))
     }
 
-    mutating func release(_ choice: DateKeeper.Choice) -> [(epoch: Epoch, offset: Int64)] {
+    mutating func release(_ choice: DateKeeper.Choice) -> [(epoch: Epoch, time: UTCTime?, offset: Int64)] {
         defer { items = [] }
-        return items.map { ($0.dating.dated($0.epoch, choice), $0.offset) }
+        return items.map { ($0.dating.dated($0.epoch, choice), $0.dating.time(choice), $0.offset) }
     }
 }

@@ -405,7 +405,7 @@ struct EpochAssembler: Sendable {
 
     @inline(__always)
     private mutating func open(_ timeOfDay: Int?, _ place: Place) {
-        draft = EpochDraft()
+        // `close` has left an empty draft.
         (draft.timeOfDay, draft.at, draft.start) = (timeOfDay, place.at, place.start)
         (draft.clockAhead, clockAhead) = (clockAhead, nil)
         closed = nil
@@ -454,8 +454,11 @@ struct EpochAssembler: Sendable {
 
     /// Ends the open epoch and emits what it came to.
     mutating func close(_ closing: Closing, resumeAt offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
-        defer { if case .endOfInput = closing { logEnded(emit) } }
-        guard draft.makesEpoch else { return }
+        if draft.makesEpoch { emitDraft(closing, resumeAt: offset, emit) }
+        if case .endOfInput = closing { logEnded(emit) }
+    }
+
+    private mutating func emitDraft(_ closing: Closing, resumeAt offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
         var offset = offset
         if closing != .nextEpoch, !pending.isEmpty {
             if pending.makesEpoch {
@@ -466,30 +469,32 @@ struct EpochAssembler: Sendable {
                 offset = pending.start
             }
         }
-        var done = draft
-        draft = EpochDraft()
         closed = closing
         if live { cycleEnd.epochClosed() }
-        let disagreement = done.resolve()
-        if let timeOfDay = done.timeOfDay { timed(timeOfDay, done) }
-        switch done.solution {
-        case .fix(var fix):
+        let disagreement = draft.resolve()
+        if let timeOfDay = draft.timeOfDay { timed(timeOfDay) }
+        if var fix = draft.fix {
             if !disagreement.isEmpty { count(disagreement) }
             fix.horizontalAccuracy = accuracy.horizontalAccuracy(
-                of: fix, reported: done.accessories.reportedAccuracy)
-            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: done.day, at: live ? fix.at : nil)
+                of: fix, reported: draft.accessories.reportedAccuracy)
+            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: draft.day, at: live ? fix.at : nil)
+            (fix.time, fix.rollover) = (dating.time, dating.rollover)
+            draft = EpochDraft()
             pass(.fix(fix), dating, offset, emit)
-        case .void(var void):
+        } else {
+            var void = draft.void
             if satellites.isThorough { void.satellitesInView = satellites.view?.inView }
             let dating = void.timeOfDay.map { dates.counted(timeOfDay: $0, at: live ? void.at : nil) }
+            void.time = dating?.time
+            draft = EpochDraft()
             pass(.void(void), dating ?? DateKeeper.Dating(), offset, emit)
         }
     }
 
-    private mutating func timed(_ timeOfDay: Int, _ done: EpochDraft) {
-        var repeats = done.repeats
+    private mutating func timed(_ timeOfDay: Int) {
+        var repeats = draft.repeats
         if let emitted {
-            if emitted.timeOfDay == timeOfDay, done.at < emitted.at + Self.lateWithin {
+            if emitted.timeOfDay == timeOfDay, draft.at < emitted.at + Self.lateWithin {
                 counts.repeats += emitted.repeats + 1 + repeats
                 repeats = 0
             } else {
@@ -497,7 +502,7 @@ struct EpochAssembler: Sendable {
                 intervals.add(Int64(interval < 0 ? interval + 86_400_000 : interval))
             }
         }
-        emitted = (timeOfDay, done.at, done.contents, repeats)
+        emitted = (timeOfDay, draft.at, draft.contents, repeats)
     }
 
     private mutating func count(_ disagreement: EpochDraft.Disagreement) {
@@ -507,18 +512,20 @@ struct EpochAssembler: Sendable {
     }
 
     /// Emits an epoch, or holds it until its date is certain.
+    ///
+    /// - Parameter epoch: with the time that is expected.
     @inline(__always)
     private mutating func pass(
         _ epoch: Epoch, _ dating: DateKeeper.Dating, _ offset: Int64, _ emit: (Epoch, ResumePoint) -> Void
     ) {
         if let choice = dating.before { release(choice, emit) }
-        guard held.isNeeded(for: dating) else { return finish(dating.dated(epoch), offset, emit) }
+        guard held.isNeeded(for: dating) else { return finish(epoch, dating.time, offset, emit) }
         held.add(epoch, dating, offset)
         if held.isFull, let choice = dates.confirmTrial() { release(choice, emit) }
     }
 
     private mutating func release(_ choice: DateKeeper.Choice, _ emit: (Epoch, ResumePoint) -> Void) {
-        for item in held.release(choice) { finish(item.epoch, item.offset, emit) }
+        for item in held.release(choice) { finish(item.epoch, item.time, item.offset, emit) }
     }
 
     /// Emits what waits for its date.
@@ -527,14 +534,17 @@ struct EpochAssembler: Sendable {
         release(dates.logEnded() ?? .expected, emit)
     }
 
+    /// - Parameter time: of the epoch.
     @inline(__always)
-    private mutating func finish(_ epoch: Epoch, _ offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
+    private mutating func finish(
+        _ epoch: Epoch, _ time: UTCTime?, _ offset: Int64, _ emit: (Epoch, ResumePoint) -> Void
+    ) {
         resumePoint.offset = offset
-        switch epoch {
-        case .fix(let fix):
+        if case .fix = epoch {
             counts.fixes += 1
-            if let time = fix.time { resumePoint.time = time } else { counts.dateless += 1 }
-        case .void: counts.voidEpochs += 1
+            if let time { resumePoint.time = time } else { counts.dateless += 1 }
+        } else {
+            counts.voidEpochs += 1
         }
         emit(epoch, resumePoint)
     }

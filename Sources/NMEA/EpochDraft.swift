@@ -155,7 +155,7 @@ struct EpochDraft: Sendable {
         static let mode = Disagreement(rawValue: 4)
     }
 
-    /// Leaves 0°/0° out where another sentence has a position. Call it once, before ``solution``.
+    /// Leaves 0°/0° out where another sentence has a position. Call it once, before ``fix``.
     mutating func resolve() -> Disagreement {
         var found: Disagreement = []
         if hasNull, claimsFix {
@@ -184,25 +184,24 @@ struct EpochDraft: Sendable {
     private var satellitesUsed: Int? { gga?.satellitesUsed ?? gns?.satellitesUsed }
     private var gsaMode: FixMode? { accessories.mode == FixMode.none ? nil : accessories.mode }
 
-    /// The epoch without UTC and accuracy. Without a time of day it is void, whatever its flags say.
-    var solution: Epoch {
-        guard isValid, let timeOfDay else { return .void(voidEpoch(.void)) }
-        guard let coordinate = gga?.coordinate ?? coordinate else { return .void(voidEpoch(.noPosition)) }
+    /// The fix without UTC and accuracy; nil = the epoch has none. Without a time of day it has none, whatever its flags say.
+    var fix: Fix? {
+        guard isValid, let timeOfDay, let coordinate = gga?.coordinate ?? coordinate else { return nil }
         let altitude = gga?.altitude ?? gns?.altitude
         let separation = gga?.altitude == nil ? gns?.geoidSeparation : gga?.geoidSeparation
         let altitudeHAE = altitude.flatMap { altitude in separation.map { altitude + $0 } }
         let hasHeight = altitude != nil && (satellitesUsed ?? 0) >= 4
-        return .fix(
-            Fix(
-                time: nil, timeOfDay: timeOfDay, at: at, coordinate: coordinate, altitudeMSL: altitude,
-                altitudeHAE: altitudeHAE, speed: rmc?.speed ?? accessories.speed,
-                course: rmc?.course ?? accessories.course, hdop: hdop, satellitesUsed: satellitesUsed,
-                mode: gsaMode ?? (hasHeight ? .threeD : .twoD), quality: gga?.quality ?? letterQuality ?? .gps))
+        return Fix(
+            time: nil, timeOfDay: timeOfDay, at: at, coordinate: coordinate, altitudeMSL: altitude,
+            altitudeHAE: altitudeHAE, speed: rmc?.speed ?? accessories.speed,
+            course: rmc?.course ?? accessories.course, hdop: hdop, satellitesUsed: satellitesUsed,
+            mode: gsaMode ?? (hasHeight ? .threeD : .twoD), quality: gga?.quality ?? letterQuality ?? .gps)
     }
 
-    private func voidEpoch(_ reason: NoFixReason) -> VoidEpoch {
+    /// The epoch where it has no fix.
+    var void: VoidEpoch {
         VoidEpoch(
-            time: nil, timeOfDay: timeOfDay, at: at, reason: reason,
+            time: nil, timeOfDay: timeOfDay, at: at, reason: isValid && timeOfDay != nil ? .noPosition : .void,
             quality: gga?.quality ?? FixQuality.none, satellitesUsed: satellitesUsed, hdop: hdop)
     }
 }
