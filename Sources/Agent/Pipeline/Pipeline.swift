@@ -227,22 +227,22 @@ final class Pipeline {
 
     private func received(_ epoch: Epoch, _ stamp: SourceClock, _ position: FilePosition?, at now: EventTime) {
         reception.lastEpochAt = now
-        reception.satellitesUsed =
-            switch epoch {
-            case .fix(let fix): fix.satellitesUsed
-            case .void(let void): void.satellitesUsed
-            }
-        watch(epoch, stamp, at: now)
+        let fix: Fix?
+        switch epoch {
+        case .fix(let found): (fix, reception.satellitesUsed) = (found, found.satellitesUsed)
+        case .void(let void): (fix, reception.satellitesUsed) = (nil, void.satellitesUsed)
+        }
+        watch(fix, stamp, at: now)
         if case .log(let time) = stamp {
             clock = .log
             // Before its first date a log has no time that anything could run on: the tracker does not get these.
             guard time > .zero else {
-                if case .fix = epoch { reception.rejected(.dateless, at: now) }
+                if fix != nil { reception.rejected(.dateless, at: now) }
                 return
             }
         }
         let at = clock.time(of: stamp)
-        if case .fix(let fix) = epoch, let time = fix.time {
+        if let fix, let time = fix.time {
             receiverClock.received(time, at: now)
             heard(fix, time, now)
         }
@@ -255,15 +255,16 @@ final class Pipeline {
         if let position { reception.position = position }
     }
 
-    private func watch(_ epoch: Epoch, _ stamp: SourceClock, at now: EventTime) {
+    private func watch(_ fix: Fix?, _ stamp: SourceClock, at now: EventTime) {
         let at: EventTime
         switch stamp {
         case .arrival(let time), .log(let time): at = time
         }
-        let problems = (trouble.fault, trouble.dateFault)
-        let news = trouble.received(epoch, at: at, dates: source.dates, counters: { source.counters }, now: now)
-        for words in news { looped.notice(words, at: now) }
-        if !news.isEmpty || problems != (trouble.fault, trouble.dateFault) { changed() }
+        guard
+            let news = trouble.received(fix, at: at, dates: source.dates, counters: { source.counters }, now: now)
+        else { return }
+        for words in news.lines { looped.notice(words, at: now) }
+        if !news.lines.isEmpty || news.isFaultNew { changed() }
     }
 
     private func fire(_ event: TrackerEvent, now: EventTime) {

@@ -45,28 +45,51 @@ struct ReceiverTrouble {
     private var roseAt = [EventTime?](repeating: nil, count: Kind.allCases.count)
 
     /// What is wrong with the fixes; nil = nothing.
-    var fault: String? { watch.fault.map { "\($0.words): \($0.advice)" } }
+    var fault: String? { watch.fault.map(Self.words) }
     /// Why the date is not believed; nil = it is.
     var dateFault: String? { dates.fault?.words }
+
+    private static func words(_ fault: ReceiverWatch.Fault) -> String { "\(fault.words): \(fault.advice)" }
 
     func problems(at now: EventTime) -> [String] {
         let rising = zip(Kind.allCases, roseAt).filter { $1.map { now < $0 + Self.memory } ?? false }
         return [fault, dateFault].compactMap(\.self) + rising.map(\.0.words)
     }
 
+    /// What a fix changed.
+    struct News {
+        /// What was not wrong before, for the journal.
+        var lines: [String] = []
+        /// `fault` or `dateFault` is another.
+        var isFaultNew = false
+    }
+
     /// - Parameters:
+    ///   - fix: nil = an epoch without one.
     ///   - at: event time of the epoch.
     ///   - now: boot clock.
-    /// - Returns: what was not wrong before, for the journal.
+    /// - Returns: nil = nothing is new, as with nearly all fixes.
+    @inline(__always)
     mutating func received(
-        _ epoch: Epoch, at: EventTime, dates new: ReceiverDates, counters: () -> NMEACounters, now: EventTime
-    ) -> [String] {
-        var news: [String] = []
-        let fault = watch.fault
-        if case .fix(let fix) = epoch { watch.received(fix, at: at) }
-        if watch.fault != fault, let words = self.fault { news.append(words) }
-        if new != dates { note(new, &news) }
-        if lookAt.map({ now >= $0 }) ?? true { look(counters(), at: now, &news) }
+        _ fix: Fix?, at: EventTime, dates new: ReceiverDates, counters: () -> NMEACounters, now: EventTime
+    ) -> News? {
+        let before = watch.fault
+        if let fix { watch.received(fix, at: at) }
+        let isLookDue = lookAt.map { now >= $0 } ?? true
+        guard isLookDue || watch.fault != before || new != dates else { return nil }
+        return judge(before, new, isLookDue ? counters() : nil, now: now)
+    }
+
+    @inline(never)
+    private mutating func judge(
+        _ before: ReceiverWatch.Fault?, _ new: ReceiverDates, _ counters: NMEACounters?, now: EventTime
+    ) -> News {
+        var news = News()
+        let words = (fault: before.map(Self.words), dateFault: dateFault)
+        if watch.fault != before, let fault { news.lines.append(fault) }
+        if new != dates { note(new, &news.lines) }
+        if let counters { look(counters, at: now, &news.lines) }
+        news.isFaultNew = words != (fault, dateFault)
         return news
     }
 

@@ -52,6 +52,8 @@ public final class FileSource: FixSource {
 
     /// What comes after the end of a followed log; nil until then.
     private var live: LiveStream?
+    /// There is one. Each fix asks for that, and to find `live` nil copies a whole stream.
+    private var isFollowing = false
 
     /// - Parameters:
     ///   - startAt: where an earlier run ended; nil = from the beginning.
@@ -87,7 +89,9 @@ public final class FileSource: FixSource {
     public var counters: NMEACounters { live?.counters ?? decoder.counters }
     public var satellites: SatelliteView? { live.map(\.satellites) ?? decoder.satellites }
     public var antenna: AntennaState? { live.map(\.antenna) ?? decoder.antenna }
-    public var dates: ReceiverDates { live?.dates ?? decoder.receiverDates }
+    public var dates: ReceiverDates {
+        isFollowing ? live?.dates ?? ReceiverDates() : decoder.receiverDates
+    }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
@@ -163,7 +167,7 @@ public final class FileSource: FixSource {
             retry.reset()
             offset = resume.offset
             decodedFrom = resume.offset
-            live = nil
+            (live, isFollowing) = (nil, false)
             decoder = NMEADecoder(settings: settings.decoder, resume: resume)
             clock = LogClock(resume: resume)
             stream = file.hasPlace ? FileStream(identity: file.identity, base: 0) : nil
@@ -294,6 +298,7 @@ extension FileSource {
         decoder.logEnded { play($0, $1, at: now, &events) }
         live = LiveStream(
             continuing: decoder, file: stream, state: state, staleness: settings.staleness, at: now)
+        isFollowing = true
         events.append(.caughtUp)
     }
 

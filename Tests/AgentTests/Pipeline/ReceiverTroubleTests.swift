@@ -7,12 +7,11 @@ import Testing
 @testable import Agent
 
 @Suite struct ReceiverTroubleTests {
-    private func fix(_ second: Int, east: Int32 = 0) -> Epoch {
+    private func fix(_ second: Int, east: Int32 = 0) -> Fix {
         let time = UTCTime(milliseconds: 1_800_000_000_000 + Int64(second) * 1000)
-        return .fix(
-            Fix(
-                time: time, timeOfDay: time.timeOfDay, at: at(second),
-                coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000 + east), speed: 0))
+        return Fix(
+            time: time, timeOfDay: time.timeOfDay, at: at(second),
+            coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000 + east), speed: 0)
     }
 
     private func at(_ second: Int) -> EventTime { EventTime(nanoseconds: Int64(second) * 1_000_000_000) }
@@ -20,9 +19,10 @@ import Testing
     @Test func aFixThatComesForEverIsAProblemUntilTheTimeGoesOn() {
         var trouble = ReceiverTrouble()
         var news: [String] = []
-        func receive(_ epoch: Epoch, _ second: Int) {
-            news += trouble.received(
-                epoch, at: at(second), dates: ReceiverDates(), counters: { NMEACounters() }, now: at(second))
+        func receive(_ fix: Fix, _ second: Int) {
+            let found = trouble.received(
+                fix, at: at(second), dates: ReceiverDates(), counters: { NMEACounters() }, now: at(second))
+            news += found?.lines ?? []
         }
         for second in 0..<40 { receive(fix(min(second, 9)), second) }
         let words = "the receiver repeats the fix of 08:00:09: restart the receiver, or what passes its sentences on"
@@ -37,8 +37,9 @@ import Testing
         var news: [String] = []
         for second in 0..<30 {
             counters.straySentences += 1
-            news += trouble.received(
+            let found = trouble.received(
                 fix(second), at: at(second), dates: ReceiverDates(), counters: { counters }, now: at(second))
+            news += found?.lines ?? []
         }
         #expect(news.count == 1 && news[0].contains("set talker in [source]"))
         #expect(trouble.problems(at: at(30)) == news && trouble.problems(at: at(700)) == [])
