@@ -127,7 +127,7 @@ public struct Location: Hashable, Sendable {
     public var activity: Activity?
     /// Selected by the network resolution of its trackable.
     public var published: Bool
-    private var extras: Extras?
+    @usableFromInline var extras: Extras?
 
     public init(
         trackable: String?, time: UTCTime, at: EventTime, coordinate: Coordinate, altitudeMSL: Double? = nil,
@@ -162,32 +162,33 @@ public struct Location: Hashable, Sendable {
     }
 
     public var geofence: GeofenceCrossing? {
-        get { extras?.geofence }
+        @inlinable get { extras?.geofence }
         set { extras = .make(geofence: newValue, trip: trip, network: network, settings: settings) }
     }
 
     public var trip: TripSummary? {
-        get { extras?.trip }
+        @inlinable get { extras?.trip }
         set { extras = .make(geofence: geofence, trip: newValue, network: network, settings: settings) }
     }
 
     public var network: NetworkContext? {
-        get { extras?.network }
+        @inlinable get { extras?.network }
         set { extras = .make(geofence: geofence, trip: trip, network: newValue, settings: settings) }
     }
 
     /// What changed, of a record with the event `settings`: a JSON object.
     public var settings: String? {
-        get { extras?.settings }
+        @inlinable get { extras?.settings }
         set { extras = .make(geofence: geofence, trip: trip, network: network, settings: newValue) }
     }
 
-    /// What only few locations have. It is one reference, since a location is copied many times on its way.
-    private final class Extras: Hashable, Sendable {
-        let geofence: GeofenceCrossing?
-        let trip: TripSummary?
-        let network: NetworkContext?
-        let settings: String?
+    /// What only few locations have. It is one reference, since a location is copied many times on its way; read inline, since
+    /// it would be copied for each call as well.
+    @usableFromInline final class Extras: Hashable, Sendable {
+        @usableFromInline let geofence: GeofenceCrossing?
+        @usableFromInline let trip: TripSummary?
+        @usableFromInline let network: NetworkContext?
+        @usableFromInline let settings: String?
 
         /// nil where there is nothing.
         static func make(
@@ -206,12 +207,12 @@ public struct Location: Hashable, Sendable {
             self.settings = settings
         }
 
-        static func == (one: Extras, other: Extras) -> Bool {
+        @usableFromInline static func == (one: Extras, other: Extras) -> Bool {
             one.geofence == other.geofence && one.trip == other.trip && one.network == other.network
                 && one.settings == other.settings
         }
 
-        func hash(into hasher: inout Hasher) {
+        @usableFromInline func hash(into hasher: inout Hasher) {
             hasher.combine(geofence)
             hasher.combine(trip)
             hasher.combine(network)
