@@ -104,8 +104,7 @@ final class LogFile {
 
     /// - Returns: nil where the log is shorter, and where its pages are not those of a queue.
     func header() throws(OutboxError) -> Header? {
-        var bytes = [UInt8](repeating: 0, count: Self.headerSize)
-        guard try connection.readLog(&bytes, at: 0) else { return nil }
+        guard let bytes = try connection.readLog(Self.headerSize, at: 0) else { return nil }
         var sum = LogChecksum(isBigEndian: bytes[3] & 1 == 1)
         sum.add(bytes[..<24])
         let isWhole = bytes[..<3] == [0x37, 0x7F, 0x06] && bytes[3] & 0xFE == 0x82 && sum.value == bytes[24...].word
@@ -125,9 +124,9 @@ final class LogFile {
     private func load(_ number: Int) throws(OutboxError) {
         let offset = Self.headerSize + number * LogFrame.size
         let there = (Int(waypost_sqlite_log_size(connection.handle)) - offset) / LogFrame.size
-        bytes = [UInt8](repeating: 0, count: max(0, min(there, Self.framesAtOnce)) * LogFrame.size)
+        let count = max(0, min(there, Self.framesAtOnce)) * LogFrame.size
         first = number
-        if !bytes.isEmpty, try !connection.readLog(&bytes, at: offset) { bytes = [] }
+        bytes = count > 0 ? try connection.readLog(count, at: offset) ?? [] : []
     }
 
     /// The salts of the frames, also where the header is damaged, or the first frame is.
@@ -224,18 +223,19 @@ struct LogFrame {
 }
 
 extension Connection {
-    /// - Returns: whether the log is as long.
+    /// - Returns: so many bytes; nil where the log is shorter.
     /// - Throws: where it cannot be read.
-    fileprivate func readLog(_ bytes: inout [UInt8], at offset: Int) throws(OutboxError) -> Bool {
-        let count = Int32(bytes.count)
-        let code = bytes.withUnsafeMutableBytes {
-            waypost_sqlite_read_log(handle, $0.baseAddress, count, Int64(offset))
+    fileprivate func readLog(_ count: Int, at offset: Int) throws(OutboxError) -> [UInt8]? {
+        var code = SQLITE_OK
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, used in
+            code = waypost_sqlite_read_log(handle, room.baseAddress, Int32(count), Int64(offset))
+            used = code == SQLITE_OK ? count : 0
         }
-        if code == SQLITE_OK { return true }
+        if code == SQLITE_OK { return bytes }
         guard code == SQLITE_NOTFOUND || code == SQLITE_IOERR | (2 << 8) else {
             throw OutboxError(failedRead: medium.failedReads, path: path + "-wal", code: code)
         }
-        return false
+        return nil
     }
 }
 
@@ -272,16 +272,20 @@ struct LogChecksum {
     /// - Parameter bytes: a multiple of eight.
     mutating func add(_ bytes: ArraySlice<UInt8>) {
         bytes.withUnsafeBytes { bytes in
-            for place in stride(from: 0, to: bytes.count - 7, by: 8) {
-                first = first &+ word(bytes, place) &+ second
-                second = second &+ word(bytes, place + 4) &+ first
-            }
+            if isBigEndian { add(bytes) { UInt32(bigEndian: $0) } } else { add(bytes) { UInt32(littleEndian: $0) } }
         }
     }
 
-    private func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt32 {
-        let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)
-        return isBigEndian ? UInt32(bigEndian: word) : UInt32(littleEndian: word)
+    /// At each start all of a log: the order of the bytes is not asked for at each word.
+    @inline(__always)
+    private mutating func add(_ bytes: UnsafeRawBufferPointer, _ word: (UInt32) -> UInt32) {
+        guard let start = bytes.baseAddress else { return }
+        var (first, second) = (first, second)
+        for place in stride(from: 0, to: bytes.count & ~7, by: 8) {
+            first = first &+ word(start.loadUnaligned(fromByteOffset: place, as: UInt32.self)) &+ second
+            second = second &+ word(start.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self)) &+ first
+        }
+        (self.first, self.second) = (first, second)
     }
 }
 

@@ -17,13 +17,12 @@ struct QueueNote: Equatable {
 
     /// nil: nobody has left one.
     init?(_ text: String) {
-        let words = text.split(separator: " ")
-        guard [2, 4].contains(words.count), words[0].utf8.count == 32, let lastSeq = Int64(words[1]),
-            (1...Ledger.seqMax).contains(lastSeq)
+        let words = text.utf8.split(separator: UInt8(ascii: " ")).map(Substring.init)
+        guard words.count == 2 || words.count == 4, words[0].utf8.count == 32, let lastSeq = Int64(words[1]),
+            (1...Ledger.seqMax).contains(lastSeq), let high = UInt64(words[0].prefix(16), radix: 16),
+            let low = UInt64(words[0].suffix(16), radix: 16)
         else { return nil }
-        let digits = Array(words[0])
-        let uuid = stride(from: 0, to: 32, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
-        guard uuid.count == 16 else { return nil }
+        let uuid = [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
         self.init(uuid: uuid, lastSeq: lastSeq, log: nil)
         guard words.count == 4 else { return }
         guard let salts = UInt64(words[2], radix: 16), let frames = Int(words[3]), frames > 0 else { return nil }
