@@ -21,10 +21,10 @@ final class ConfigurationReader {
     private(set) var keys: [ConfigurationKey] = []
     /// The names of `keys`, by the title of their table.
     private var described: [String: Set<String>] = [:]
-    /// All keys of each table, in the order in which they were asked for.
-    private var vocabulary: [Vocabulary] = []
-    /// The places in `vocabulary`, by the title of the table.
-    private var vocabularies: [String: Int] = [:]
+    /// Each key that was asked for, and the title of its table.
+    private var learned: [(key: String, table: String)] = []
+    /// The same by table. Only unknown names ask for it, once all keys are learned.
+    private lazy var vocabulary = Vocabulary(learned)
     private var visited: [TableReader] = []
     /// Problems that are reported one by one: who sees these sees what is wrong.
     private static let problemsMax = 1000
@@ -33,9 +33,28 @@ final class ConfigurationReader {
     private var hints = 0
 
     private struct Vocabulary {
-        let table: String
-        var keys: [String] = []
-        var known: Set<String> = []
+        struct Table {
+            let title: String
+            /// In the order in which they were asked for.
+            var keys: [String] = []
+            var known: Set<String> = []
+        }
+
+        private(set) var tables: [Table] = []
+        private var places: [String: Int] = [:]
+
+        init(_ learned: [(key: String, table: String)]) {
+            for (key, title) in learned {
+                let index = places[title] ?? tables.count
+                if index == tables.count {
+                    tables.append(Table(title: title))
+                    places[title] = index
+                }
+                if tables[index].known.insert(key).inserted { tables[index].keys.append(key) }
+            }
+        }
+
+        func keys(of title: String) -> [String] { places[title].map { tables[$0].keys } ?? [] }
     }
 
     init(files: [String], environment: ConfigurationEnvironment) {
@@ -56,14 +75,7 @@ final class ConfigurationReader {
         return table
     }
 
-    func learn(_ key: String, of title: String) {
-        let index = vocabularies[title] ?? vocabulary.count
-        if index == vocabulary.count {
-            vocabulary.append(Vocabulary(table: title))
-            vocabularies[title] = index
-        }
-        if vocabulary[index].known.insert(key).inserted { vocabulary[index].keys.append(key) }
-    }
+    func learn(_ key: String, of title: String) { learned.append((key, title)) }
 
     func describe(_ key: ConfigurationKey) {
         if described[key.table, default: []].insert(key.name).inserted { keys.append(key) }
@@ -140,8 +152,8 @@ final class ConfigurationReader {
         hints += 1
         guard hints <= Self.hintsMax else { return "" }
         if let home = ForeignNames.homes[key] { return " (did you mean \(home.words)?)" }
-        let near = nearest(key, in: vocabularies[table.title].map { vocabulary[$0].keys } ?? [])
-        let homes = vocabulary.filter { $0.table != table.title && $0.known.contains(key) }.map(\.table)
+        let near = nearest(key, in: vocabulary.keys(of: table.title))
+        let homes = vocabulary.tables.filter { $0.title != table.title && $0.known.contains(key) }.map(\.title)
         if let near, homes.isEmpty || editDistance(near, key) == 1 { return " (did you mean \(near)?)" }
         if homes.contains("") { return " (it is a table: [\(key)])" }
         if !homes.isEmpty { return " (it belongs in \(homes.prefix(2).joined(separator: " or ")))" }
@@ -149,10 +161,10 @@ final class ConfigurationReader {
     }
 
     private func nearestElsewhere(_ key: String, except title: String) -> (key: String, table: String)? {
-        let others = vocabulary.filter { $0.table != title && !$0.table.isEmpty }
+        let others = vocabulary.tables.filter { $0.title != title && !$0.title.isEmpty }
         guard let match = nearest(key, in: others.flatMap(\.keys)), editDistance(match, key) == 1,
             let home = others.first(where: { $0.known.contains(match) })
         else { return nil }
-        return (match, home.table)
+        return (match, home.title)
     }
 }

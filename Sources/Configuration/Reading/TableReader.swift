@@ -16,7 +16,7 @@ final class TableReader {
     var countsWhenWritten = false
     private let effect: ChangeEffect
     private let table: TOMLTable
-    private var readKeys: Set<String> = []
+    private var readKeys: [String] = []
     private let isShown: Bool
 
     init(
@@ -37,7 +37,11 @@ final class TableReader {
 
     func keyPath(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
-    var unread: [TOMLEntry] { table.entries.filter { !readKeys.contains($0.key) } }
+    var unread: [TOMLEntry] {
+        if table.entries.isEmpty { return [] }
+        let known = Set(readKeys)
+        return table.entries.filter { !known.contains($0.key) }
+    }
 
     var isEmpty: Bool { table.entries.isEmpty }
 
@@ -187,14 +191,14 @@ final class TableReader {
 
     /// Marks a key as known and gives its entry.
     func take(_ key: String) -> TOMLEntry? {
-        readKeys.insert(key)
+        readKeys.append(key)
         reader.learn(key, of: title)
         return table[key]
     }
 
     /// Every entry, for tables whose keys are the user's own: at most 1000.
     func takeAll() -> [TOMLEntry] {
-        readKeys.formUnion(table.entries.map(\.key))
+        readKeys += table.entries.map(\.key)
         let most = 1000
         if table.entries.count > most {
             reader.report(
