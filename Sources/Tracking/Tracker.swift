@@ -273,8 +273,9 @@ public struct Tracker: Sendable {
         // Where external power starts a trip it is the ignition.
         let engineRuns = settings.motion.powerStartsTrip ? power.state.externalPower : nil
         travel.observe(
-            speed, isMean: fix.speed == nil, altitude: fix.altitudeMSL, noise: motion.noiseSpeed,
-            halts: motion.phase == .stopping, engineRuns: engineRuns, at: now, interval: fixes.interval)
+            speed, velocity: motion.velocity, isMean: fix.speed == nil, altitude: fix.altitudeMSL,
+            noise: motion.noiseSpeed, halts: motion.phase == .stopping, engineRuns: engineRuns, at: now,
+            interval: fixes.interval)
     }
 
     /// How the asset travels, as far as it is known: nil before enough was seen, and outside the hours.

@@ -4,20 +4,16 @@ import Scoring
 import Testing
 
 @Suite struct ActivityScoreTests {
-    /// A few ways, in a street: what `waypost-score activity` does with many. In a queue that crawls, and on a short slow ride, the
-    /// movement of ten minutes may be that of a ride, or of a run; the weights are those of recorded drives.
-    @Test(arguments: [
-        ("walk", 0.93, 0.9), ("run", 0.93, 0.9), ("ride", 0.93, 0.9), ("ride-and-walk", 0.84, 0.7), ("jam", 0.85, 0.75),
-        ("dense-traffic", 0.92, 0.6), ("walk-drive-walk", 0.93, 0.9),
-    ])
-    func eachWayIsDistinguishedFromTheOthers(name: String, together: Double, each: Double) throws {
+    /// A few ways, in a street: what `waypost-score activity` does with many.
+    @Test(arguments: ["walk", "run", "ride", "ride-and-walk", "jam", "dense-traffic", "walk-drive-walk"])
+    func eachWayIsDistinguishedFromTheOthers(name: String) throws {
         let scenario = try #require(Scenario.named(name))
         var score = ActivityScore()
         score.add(ActivityScore(of: SimulatedDrive(scenario, settings: .init(seed: 3, preset: .street))))
-        #expect(Double(score.totalRight) >= together * Double(score.total), "\n\(ActivityTable(score).text)")
+        #expect(Double(score.totalRight) >= 0.93 * Double(score.total), "\n\(ActivityTable(score).text)")
         for (truth, answers) in score.counts where truth != .parked {
             let total = Double(answers.values.reduce(0, +))
-            #expect(Double(score.right[truth] ?? 0) >= each * total, "\n\(ActivityTable(score).text)")
+            #expect(Double(score.right[truth] ?? 0) >= 0.9 * total, "\n\(ActivityTable(score).text)")
         }
     }
 
@@ -42,7 +38,7 @@ import Testing
         let log = drive.allBytes()
         let asDrive = ActivityScore(of: log, travelling: .inVehicle)
         #expect(asDrive.right[.inVehicle] == asDrive.counts[.inVehicle]?[.inVehicle])
-        #expect((30_000...45_000).contains(asDrive.counts[.vehicleStanding]?[.inVehicle] ?? 0))
+        #expect((35_000...45_000).contains(asDrive.counts[.vehicleStanding]?[.inVehicle] ?? 0))
         let asWalk = ActivityScore(of: log, travelling: .onFoot)
         #expect(asWalk.right[.onFoot] == nil)
     }

@@ -6,8 +6,8 @@ import Positioning
 /// (`TravelStatistics`). Answers are no evidence: one is kept while the movement agrees, left once another has been the better
 /// one for a few seconds, and forgotten after two minutes in which nothing confirmed it.
 ///
-/// At a walker's pace only the way it is held tells a walk from a creep in a jam; faster than that, a run, a ride and a drive
-/// are weighed against each other.
+/// At a walker's pace only the way it is held tells a walk from a creep, and only the sequence of creeps tells a queue; faster
+/// than that, a run, a ride and a drive are weighed against each other.
 struct ActivityClassifier: Sendable {
     private var trend = SpeedTrend()
     private var trip = TravelStatistics()
@@ -52,6 +52,7 @@ struct ActivityClassifier: Sendable {
 
     /// - Parameters:
     ///   - speed: m/s.
+    ///   - velocity: the vector of that speed, m/s; nil = not known.
     ///   - isMean: it is made from positions, and covers ten seconds at least.
     ///   - altitude: metres; nil = not known.
     ///   - noise: m/s that this receiver reports while the asset stands.
@@ -59,8 +60,8 @@ struct ActivityClassifier: Sendable {
     ///   - engineRuns: nil = nothing is known of an engine.
     ///   - interval: seconds between fixes, as measured.
     mutating func observe(
-        _ speed: Double, isMean: Bool, altitude: Double?, noise: Double, halts: Bool, engineRuns: Bool?, at: EventTime,
-        interval: Double
+        _ speed: Double, velocity: PlanePoint?, isMean: Bool, altitude: Double?, noise: Double, halts: Bool,
+        engineRuns: Bool?, at: EventTime, interval: Double
     ) {
         if let confirmedAt, at.seconds(since: confirmedAt) > ActivityTuning.memory { mode = nil }
         guard speed >= 0, speed <= ActivityTuning.speedMax,
@@ -77,6 +78,7 @@ struct ActivityClassifier: Sendable {
         }
 
         trip.moved(slot, acceleration: trend.acceleration, span: span, noise: noise, altitude: altitude, at: at)
+        if !areMeans, let velocity { trip.went(velocity, speed, slot.seconds) }
         moved(slot, areMeans: areMeans, halts: halts)
         if engineRuns == true {
             become(.inVehicle, at: at)
@@ -90,6 +92,7 @@ struct ActivityClassifier: Sendable {
 
     private mutating func stood(_ seconds: Double, areMeans: Bool, engineRuns: Bool?, at: EventTime) {
         trip.stood(seconds, at: at)
+        if restFor < ActivityTuning.pause, restFor + seconds >= ActivityTuning.pause { trip.halted() }
         restFor += seconds
         walked = 0
         if restFor >= ActivityTuning.pause {
@@ -99,19 +102,25 @@ struct ActivityClassifier: Sendable {
         }
         if restFor >= ActivityTuning.standstill { hasStood = true }
         if mode == .inVehicle, engineRuns != false {
-            let limit =
-                areMeans ? ActivityTuning.stillInVehicleByMeans : ActivityTuning.stillInVehicleAfter
-            isStill = isStill || restFor >= ActivityTuning.pause && slowFor >= limit
+            isStill = isStill || isStillInVehicle(areMeans: areMeans)
         } else if restFor >= (restIsReported ? ActivityTuning.pause : ActivityTuning.stillAfter) {
             isStill = true
         }
     }
 
+    /// It has stood for longer than vehicles do within a trip.
+    private func isStillInVehicle(areMeans: Bool) -> Bool {
+        if trip.isQueue { return restFor >= ActivityTuning.stillInQueueAfter }
+        let limit = areMeans ? ActivityTuning.stillInVehicleByMeans : ActivityTuning.stillInVehicleAfter
+        return restFor >= ActivityTuning.pause && slowFor >= limit
+    }
+
     private mutating func moved(_ slot: SpeedTrend.Slot, areMeans: Bool, halts: Bool) {
         restFor = 0
         movesFor += slot.seconds
-        // In a halt it may be noise, or a creep that ends at once.
-        if movesFor > ActivityTuning.pause, !halts || speed > ActivityTuning.goesOnSpeed { isStill = false }
+        // In a halt it may be noise, or a creep that ends at once; in a queue creeps are all there is.
+        let goesOn = !halts || speed > ActivityTuning.goesOnSpeed || trip.isQueue
+        if movesFor > ActivityTuning.pause && goesOn || speed > ActivityTuning.pulledAwaySpeed { isStill = false }
         pace.observe(
             slot.speed, slot.seconds,
             memory: areMeans ? ActivityTuning.paceMemoryOfMeans : ActivityTuning.paceMemory)
@@ -151,7 +160,8 @@ struct ActivityClassifier: Sendable {
 
     /// The answer at a walker's pace; nil = nothing speaks for one.
     private mutating func slowKind(areMeans: Bool, noise: Double) -> Activity.Kind? {
-        let odds = trip.vehicle
+        let isQueue = trip.isQueue
+        let odds = isQueue ? ActivityTuning.queueOdds : trip.odds.vehicle
         let drove = odds > 0 && trip.moving > ActivityTuning.tripKnownAfter
         margin = max(0, ActivityTuning.runningPace - pace.mean) / ActivityTuning.paceOfOdds
         switch mode {
@@ -159,8 +169,10 @@ struct ActivityClassifier: Sendable {
             margin = 0
             return walksFor >= ActivityTuning.dismountedAfter ? .onFoot : .onBicycle
         case .inVehicle where !(hasStood && hasLeft(areMeans: areMeans, noise: noise)),
-            nil where drove && !areMeans && !hasLeft(areMeans: areMeans, noise: noise):
-            // A creep says nothing, but the way before it may: a jam that was driven into.
+            nil where drove && !areMeans && !hasLeft(areMeans: areMeans, noise: noise),
+            .onFoot where drove && isQueue && !hasLeft(areMeans: areMeans, noise: noise),
+            .running where drove && isQueue && !hasLeft(areMeans: areMeans, noise: noise):
+            // A creep says nothing, but the way before it may, and so may a row of creeps.
             margin = min(margin, odds)
             return drove ? .inVehicle : nil
         default:
@@ -179,7 +191,8 @@ struct ActivityClassifier: Sendable {
     /// The answer above a walker's pace.
     private mutating func fastKind() -> Activity.Kind {
         var rides = 0.0
-        var (drives, runs) = trip.vehicleAndRunner
+        var (drives, runs) = trip.odds
+        if trip.isQueue { drives = max(drives, 0) + ActivityTuning.queueOdds }
         switch mode {
         case .onBicycle: rides += ActivityTuning.preference
         case .inVehicle: drives += ActivityTuning.preference

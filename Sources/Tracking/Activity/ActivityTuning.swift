@@ -36,13 +36,17 @@ enum ActivityTuning {
     static let stillAfter = 12.0
     /// Seconds since a vehicle moved as only wheels do after which it is still, if it stands: half of the red lights are shorter. And
     /// where speeds are means, which do not show the steps of a carrier who is at a door by then.
-    static let stillInVehicleAfter = 35.0
+    static let stillInVehicleAfter = 40.0
     static let stillInVehicleByMeans = 20.0
+    /// Seconds of standing after which it is still in a queue, which moves on later than a red light.
+    static let stillInQueueAfter = 90.0
     /// m/s of wheels: people who walk are slower.
     static let wheels = 2.5
 
     /// m/s with which a halt is over before motion detection is sure.
     static let goesOnSpeed = 1.0
+    /// The same without the seconds that tell it from noise: no receiver makes up that much.
+    static let pulledAwaySpeed = 1.3
 
     // MARK: Pace
 
@@ -83,24 +87,25 @@ enum ActivityTuning {
     static let accelerationNoise = 0.35
     /// Seconds of span by which accelerations are halved, about: recorded cars and rides, thinned from 1 Hz to 0.03 Hz.
     static let smoothingSpan = 12.0
-    /// m⁴/s⁸: the mean fourth power of what the asset speeds up with, at which neither is likelier: that of 0.46 m/s².
-    /// Recorded and simulated rides have at most 0.45 in 95 % of the time, cars and vans in towns 0.5 to 1.2. And a floor,
-    /// that of 0.2 m/s²: on a motorway, or uphill, nobody speeds up.
+    /// m⁴/s⁸: the mean fourth power of what the asset speeds up with, at which neither is likelier: that of 0.46 m/s²; and the
+    /// odds for its logarithm. Recorded rides have at most 0.52 in 90 % of the time (by speeds from their positions over 2 s),
+    /// simulated ones 0.31, recorded cars in towns 0.7 to 1.3. And a floor, that of 0.2 m/s²: on a motorway, or uphill, nobody
+    /// speeds up.
     static let pull = 0.0448
     static let pullMin = 0.0016
-    /// m³/s³: the mean cube of the speed at which neither is likelier; that of 8 m/s.
-    static let vehicleSpeed = 512.0
+    static let pullWeight = 1.1
     /// m/s that no ride holds for minutes, even downhill, and the odds for each m/s beyond.
-    static let descent = 13.0
-    static let descentWeight = 1.0
+    static let descent = 12.4
+    static let descentWeight = 1.25
     /// m/s, and m/s²: a cyclist holds such speeds for minutes, a vehicle in a town does not.
     static let steadySpeeds = 2.4..<6.5
     static let steadyAcceleration = 0.25
-    static let steadyWeight = 3.0
-    /// Vehicles stand for a fifth to half of a trip through a town, cyclists for a twentieth.
-    static let restWeight = 5.0
+    static let steadyWeight = 2.2
+    /// Vehicles stand for a fifth to half of a trip through a town, cyclists for a twentieth: more than a tenth says no more.
+    static let restShareMax = 0.1
+    static let restWeight = 23.0
     /// The rest of the odds.
-    static let vehicleOdds = 1.5
+    static let vehicleOdds = 0.2
 
     /// Seconds that the power covers, and that it must have been seen.
     static let powerMemory = 40.0
@@ -123,14 +128,26 @@ enum ActivityTuning {
     static let crawl = 4.0
     static let crawlRange = 3.0
 
+    // MARK: Queue
+
+    /// Standstills, as they fade, and metres between them; more are a street with lights, or a walk.
+    static let queueHalts = 1.5
+    static let queueMetres = 30.0
+    /// The share of the time that it stands: a slow walk between towers falters, too.
+    static let queueRestShare = 0.5
+    /// The distance that the way led as a share of its length.
+    static let queueStraightness = 0.75
+    /// The odds of a vehicle that it is.
+    static let queueOdds = 2.0
+
     // MARK: Run or bicycle
 
     /// m/s; slower is walked.
     static let briskWalk = 2.0
     /// The odds of a run fall with the deviation of the pace as a share of it (runs 0.02 to 0.2, rides 0.15 to 0.5), with the
     /// speed, and more so from a speed on that is held for minutes by few.
-    static let runnerOdds = 12.4
-    static let swingWeight = 20.0
+    static let runnerOdds = 14.8
+    static let swingWeight = 40.0
     static let runnerSpeedWeight = 2.0
     static let sprint = 5.0
     static let sprintWeight = 4.0
@@ -138,7 +155,7 @@ enum ActivityTuning {
     // MARK: Answer
 
     /// By how much the present answer is preferred: logarithm of the odds.
-    static let preference = 0.7
+    static let preference = 1.0
     /// The first answer of a trip must be better than the next by this much, unless the trip is known by then.
     static let firstMargin = 0.5
     /// The same in the first seconds of a movement: who pulls away as no legs can.

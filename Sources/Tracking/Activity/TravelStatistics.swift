@@ -24,6 +24,10 @@ struct TravelStatistics: Sendable {
     private var cubes = 0.0
     private var pulls = 0.0
     private var steady = 0.0
+    /// Standstills, and the way between them by velocities: its length and where it led, metres.
+    private var halts = 0.0
+    private var metres = 0.0
+    private var way = PlanePoint.zero
     /// Seconds faster than a brisk walk, with the speed and its square: a runner who walks for a moment keeps the pace of the run.
     private var fast = 0.0
     private var speeds = 0.0
@@ -110,41 +114,59 @@ struct TravelStatistics: Sendable {
         fast *= share
         speeds *= share
         squares *= share
+        halts *= share
+        metres *= share
+        way = way * share
+    }
+
+    /// It has come to a standstill.
+    mutating func halted() {
+        if moving > 0 { halts += 1 }
+    }
+
+    /// - Parameters:
+    ///   - velocity: m/s, while it moves.
+    ///   - speed: its length.
+    mutating func went(_ velocity: PlanePoint, _ speed: Double, _ seconds: Double) {
+        metres += speed * seconds
+        way = way + velocity * seconds
     }
 
     // MARK: Scores
 
-    /// What speaks for a vehicle rather than a bicycle: logarithm of the odds.
-    var vehicle: Double { vehicle(at: speed) }
-
-    /// Both scores.
-    var vehicleAndRunner: (vehicle: Double, runner: Double) {
-        let speed = speed
-        return (vehicle(at: speed), runner(at: speed))
+    /// It creeps from one standstill to the next, all of them in one direction: who walks from door to door comes back.
+    var isQueue: Bool {
+        let straight = ActivityTuning.queueStraightness * metres
+        return halts >= ActivityTuning.queueHalts && metres < ActivityTuning.queueMetres * halts
+            && rest > ActivityTuning.queueRestShare * time
+            && way.east * way.east + way.north * way.north > straight * straight
     }
 
-    /// m/s, as the power takes it that air costs.
-    private var speed: Double { moving > 0 ? cbrt(cubes / moving) : 0 }
+    /// What speaks for a vehicle, and for a run, rather than a bicycle: logarithm of the odds.
+    var odds: (vehicle: Double, run: Double) {
+        guard moving > 0 else { return (0, 0) }
+        let speed = cbrt(cubes / moving)
+        return (vehicle(speed), run(speed))
+    }
 
-    private func vehicle(at speed: Double) -> Double {
-        guard moving > 0 else { return 0 }
+    /// - Parameter speed: m/s, the cubic mean.
+    private func vehicle(_ speed: Double) -> Double {
         let pull = max(ActivityTuning.pullMin, pulls / moving)
-        var score =
-            log(pull / ActivityTuning.pull * (cubes / moving / ActivityTuning.vehicleSpeed).squareRoot())
-            + ActivityTuning.descentWeight * max(0, speed - ActivityTuning.descent)
-            - ActivityTuning.steadyWeight * steady / moving + ActivityTuning.restWeight * rest / time
-            + ActivityTuning.vehicleOdds
+        let rested = min(ActivityTuning.restShareMax, rest / time)
+        var score = ActivityTuning.pullWeight * log(pull / ActivityTuning.pull)
+        score += ActivityTuning.descentWeight * max(0, speed - ActivityTuning.descent)
+        score += ActivityTuning.restWeight * rested - ActivityTuning.steadyWeight * steady / moving
+        score += ActivityTuning.vehicleOdds
         guard powered >= ActivityTuning.powerKnownAfter else { return score - ActivityTuning.powerUnknown }
         let power = max(ActivityTuning.powerMin, min(ActivityTuning.powerMax, (gained + lost) / powered))
         // A vehicle that crawls needs no power either.
         let share = max(0, min(1, (speed - ActivityTuning.crawl) / ActivityTuning.crawlRange))
-        score += share * ActivityTuning.powerWeight * (power - ActivityTuning.legPower)
-        return score
+        return score + share * ActivityTuning.powerWeight * (power - ActivityTuning.legPower)
     }
 
-    /// The same for a run rather than a bicycle: who runs keeps a pace, whatever it is; who rides does not.
-    private func runner(at speed: Double) -> Double {
-        guard moving > 0, fast > 1 else { return 0 }
+    /// Who runs keeps a pace, whatever it is; who rides does not.
+    private func run(_ speed: Double) -> Double {
+        guard fast > 1 else { return 0 }
         let mean = speeds / fast
         let swing = max(0, squares / fast - mean * mean).squareRoot() / mean
         return ActivityTuning.runnerOdds - ActivityTuning.swingWeight * swing - ActivityTuning.runnerSpeedWeight * speed

@@ -177,6 +177,9 @@ public struct MotionDetector: Sendable {
     /// m/s over 5 s by the receiver's own speed; nil where it reports none.
     var dopplerSpeed: Double? { signals.window.hasDoppler ? signals.window.vectorSpeed : nil }
 
+    /// Of the last fix by the receiver's own speed, m/s; nil where it reports none.
+    var velocity: PlanePoint? { signals.window.newestVelocity }
+
     func store(in state: inout StoredState) {
         state.moving = isMoving
         state.announced = hasPlace
