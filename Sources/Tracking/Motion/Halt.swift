@@ -21,6 +21,8 @@ struct Halt: Sendable {
     private var positionsAfterCreep = PlaceEstimate(countMax: 64)
     /// Metres; the longest path in the window lately, whatever the positions say: since an instant, and for as long before.
     private var path: (before: Double, now: Double, since: EventTime)
+    /// It was due to become a stop in a silence, but the last fix was on its way elsewhere.
+    private(set) var isLeft = false
     private var outsidePositions = PlaceEstimate(countMax: 128)
     private var outside = Persistence()
     private var awayWithHint = Persistence()
@@ -32,11 +34,23 @@ struct Halt: Sendable {
         _ run: [EvidenceWindow.Entry], from first: EvidenceWindow.Entry, seen: EventTime, within trip: Trip,
         _ signals: MotionSignals
     ) {
-        since = MotionDetector.Moment(at: first.at, time: first.time)
+        var positions = PlaceEstimate(countMax: 64)
         for entry in run where signals.isAnchorable(entry.accuracy, at: entry.at) {
             positions.add(entry.coordinate, accuracy: entry.accuracy, at: entry.at)
         }
-        place = positions.median() ?? StoredState.Anchor(coordinate: first.coordinate, accuracy: first.accuracy)
+        let place = positions.median() ?? StoredState.Anchor(coordinate: first.coordinate, accuracy: first.accuracy)
+        let since = MotionDetector.Moment(at: first.at, time: first.time)
+        self.init(since: since, at: place, seen: seen, within: trip, signals)
+        self.positions = positions
+    }
+
+    /// A halt that began in a silence.
+    init(
+        since: MotionDetector.Moment, at place: StoredState.Anchor, seen: EventTime, within trip: Trip,
+        _ signals: MotionSignals
+    ) {
+        self.since = since
+        self.place = place
         path = (before: 0, now: 0, since: seen)
         creep.begin(at: place.coordinate)
         self.trip = trip
@@ -46,6 +60,7 @@ struct Halt: Sendable {
     /// nil = it goes on.
     mutating func observe(_ sighting: Sighting, _ signals: inout MotionSignals) -> Outcome? {
         trip.note(sighting)
+        isLeft = false
         let (fix, at, plane) = (sighting.fix, sighting.at, sighting.plane)
         let settings = signals.settings
         if findPlace(sighting, signals) { return .movementWasNoise }
@@ -220,6 +235,17 @@ struct Halt: Sendable {
         }
         guard !signals.window.hasDoppler else { return .stopped(stopReason(signals.settings), standstill: since.time) }
         return endByPositions(signals, plane)
+    }
+
+    /// The same, when no fix has come for a while. The last ones may have been the first of the way on; no speed says so.
+    /// - Returns: nil = it is no stop, and what has become of it will be seen.
+    mutating func endInSilence(_ signals: MotionSignals, _ plane: LocalPlane) -> Outcome? {
+        let outcome = end(signals, plane)
+        guard case .stopped = outcome, trip.powerOff == nil, !signals.window.hasDoppler, let last = signals.lastPlace,
+            signals.isOutside(last.coordinate.distance(to: place.coordinate), accuracy: last.accuracy)
+        else { return outcome }
+        isLeft = true
+        return nil
     }
 
     /// Without speeds no creep is seen: where the positions are by now says whether it stood.

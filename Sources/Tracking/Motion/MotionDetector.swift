@@ -268,11 +268,15 @@ public struct MotionDetector: Sendable {
             return park(.noFix, at: place, standstill: last.time)
         case .stopping(var halt):
             let isSilent = lastFix.at + signals.settings.noFixTimeout <= at && halt.value.stopDue(signals) > at
+            if halt.value.isLeft, let place = signals.lastPlace {
+                return park(.noFix, at: place, standstill: lastFix.time)
+            }
             if isSilent || !wasSeen(halt.value, until: lastFix) {
                 return park(.noFix, at: halt.value.place, standstill: halt.value.since.time)
             }
-            let outcome = halt.value.end(signals, plane)
+            let outcome = halt.value.endInSilence(signals, plane)
             state = .stopping(halt)
+            guard let outcome else { return nil }
             return perform(outcome, halt.value, plane)
         case let other:
             state = other
@@ -282,7 +286,7 @@ public struct MotionDetector: Sendable {
 
     /// Enough of the halt was seen for silence to count as standing.
     private func wasSeen(_ halt: Halt, until lastFix: Moment) -> Bool {
-        lastFix.at.seconds(since: halt.since.at) >= Tuning.seenBeforeSilence
+        lastFix.at.seconds(since: halt.since.at) >= Tuning.seenBeforeSilence && !halt.isLeft
     }
 
     // MARK: Requests and other sources
@@ -417,7 +421,7 @@ public struct MotionDetector: Sendable {
         }
     }
 
-    /// A long silence that ends near where it began was a stop that was not seen.
+    /// A long silence that ends near where it began was a stop that was not seen, and a shorter one part of a halt.
     /// - Parameters:
     ///   - previous: the fix before the silence; nil = it was before a restart.
     ///   - before: where that was.
@@ -435,13 +439,18 @@ public struct MotionDetector: Sendable {
             reported = trip.value.reported
         case .stopping(let halt):
             reported = halt.value.trip.reported
-            standstill = halt.value.since.time
-            stood = halt.value.place
+            if !halt.value.isLeft { (standstill, stood) = (halt.value.since.time, halt.value.place) }
         }
         let unseen = reported.map { min(silence, sighting.at.seconds(since: $0.at)) } ?? silence
-        guard unseen >= max(Tuning.coldAfter, settings.stopTimeout.inSeconds) else { return nil }
+        guard unseen >= Tuning.coldAfter else { return nil }
         let distance = (sighting.plane.point(sighting.fix.coordinate) - sighting.plane.point(stood.coordinate)).length
         guard distance / unseen < settings.stillSpeed else { return nil }
+        guard unseen >= settings.stopTimeout.inSeconds else {
+            guard case .moving(let trip) = state, let previous, distance <= settings.stationaryRadius else { return nil }
+            let halt = Halt(since: previous, at: stood, seen: sighting.at, within: trip.value, signals)
+            state = .stopping(Boxed(halt))
+            return .halted(since: halt.since, noise: 0)
+        }
         signals.decision.distance = distance
         guard distance > settings.stationaryRadius + Tuning.gapMargin else {
             return park(.gap, at: stood, standstill: standstill)

@@ -16,6 +16,8 @@ struct Parked: Sendable {
     private var away = Persistence()
     /// The first of them, and metres from the centre of the farthest.
     private var awaySince: Coordinate?
+    /// Metres of it from the centre.
+    private var firstAway = 0.0
     private var farthest = 0.0
     /// The position left the fence by a jump, or while the receiver reported that it stands.
     private var hasStrayed = false
@@ -112,11 +114,12 @@ struct Parked: Sendable {
             }
         }
         // Those that stand where they are may be off together, and must be farther than those that go on.
-        if away.holds(Tuning.awayFixes, for: max(delay, Tuning.awaySpan)), let awaySince,
-            awaySince.distance(to: fix.coordinate) > accuracy
-                || distance > settings.stationaryRadius + Tuning.awayAccuracies * accuracy
-        {
-            return departed(.fence, with: nil)
+        if let awaySince, away.holds(Tuning.awayFixesOnTheWay, for: max(delay, Tuning.awaySpan)) {
+            let way = awaySince.distance(to: fix.coordinate)
+            // A receiver that reports a few times a minute has shown most of the way by its second fix.
+            let isOnTheWay = way > settings.stationaryRadius + accuracy && distance >= firstAway + way / 2
+            let isOut = way > accuracy || distance > settings.stationaryRadius + Tuning.awayAccuracies * accuracy
+            if isOnTheWay || isOut && away.count >= Tuning.awayFixes { return departed(.fence, with: nil) }
         }
         if let hint, window.evidence >= settings.outsideEvidence {
             return departed(hint, with: settings.outsideEvidence)
@@ -199,7 +202,7 @@ struct Parked: Sendable {
             return away.reset()
         }
         farthest = max(farthest, distance)
-        if away.count == 0 { awaySince = fix.coordinate }
+        if away.count == 0 { (awaySince, firstAway) = (fix.coordinate, distance) }
         away.observe(true, at: at)
     }
 

@@ -38,6 +38,8 @@ enum Tuning {
     static let elsewhereSpeed = 1.5
     /// Fixes, and the time that they span, outside the fence that are a departure without any speed, if they were driven to.
     static let awayFixes = 3
+    /// The same where they lead on from each other.
+    static let awayFixesOnTheWay = 2
     static let awaySpan = Duration.seconds(8)
     /// Accuracies beyond the radius from which on they count where they stand.
     static let awayAccuracies = 3.0
