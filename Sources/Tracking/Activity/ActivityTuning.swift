@@ -95,7 +95,7 @@ enum ActivityTuning {
     static let pullMin = 0.0016
     static let pullWeight = 1.1
     /// m/s that no ride holds for minutes, even downhill, and the odds for each m/s beyond.
-    static let descent = 12.4
+    static let descent = 11.0
     static let descentWeight = 1.25
     /// m/s, and m/s²: a cyclist holds such speeds for minutes, a vehicle in a town does not.
     static let steadySpeeds = 2.4..<6.5
