@@ -162,7 +162,7 @@ struct ActivityClassifier: Sendable {
     private mutating func slowKind(areMeans: Bool, noise: Double) -> Activity.Kind? {
         let isQueue = trip.isQueue
         let odds = isQueue ? ActivityTuning.queueOdds : trip.odds.vehicle
-        let drove = odds > 0 && trip.moving > ActivityTuning.tripKnownAfter
+        let drove = odds > 0 && trip.moving > ActivityTuning.tripKnownAfter && (isQueue || trip.wasFast)
         margin = max(0, ActivityTuning.runningPace - pace.mean) / ActivityTuning.paceOfOdds
         switch mode {
         case .onBicycle:

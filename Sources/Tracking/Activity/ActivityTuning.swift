@@ -144,6 +144,8 @@ enum ActivityTuning {
 
     /// m/s; slower is walked.
     static let briskWalk = 2.0
+    /// Seconds above that, as they fade, without which nothing speaks for a drive.
+    static let fastMin = 5.0
     /// The odds of a run fall with the deviation of the pace as a share of it (runs 0.02 to 0.2, rides 0.15 to 0.5), with the
     /// speed, and more so from a speed on that is held for minutes by few.
     static let runnerOdds = 14.8

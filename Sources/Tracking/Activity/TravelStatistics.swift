@@ -134,6 +134,9 @@ struct TravelStatistics: Sendable {
 
     // MARK: Scores
 
+    /// Some of the movement was too fast for a walk.
+    var wasFast: Bool { fast > ActivityTuning.fastMin }
+
     /// It creeps from one standstill to the next, all of them in one direction: who walks from door to door comes back.
     var isQueue: Bool {
         let straight = ActivityTuning.queueStraightness * metres

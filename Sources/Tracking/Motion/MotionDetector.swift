@@ -446,7 +446,9 @@ public struct MotionDetector: Sendable {
         let distance = (sighting.plane.point(sighting.fix.coordinate) - sighting.plane.point(stood.coordinate)).length
         guard distance / unseen < settings.stillSpeed else { return nil }
         guard unseen >= settings.stopTimeout.inSeconds else {
-            guard case .moving(let trip) = state, let previous, distance <= settings.stationaryRadius else { return nil }
+            guard case .moving(let trip) = state, let previous, distance <= settings.stationaryRadius else {
+                return nil
+            }
             let halt = Halt(since: previous, at: stood, seen: sighting.at, within: trip.value, signals)
             state = .stopping(Boxed(halt))
             return .halted(since: halt.since, noise: 0)

@@ -249,6 +249,22 @@ private struct Manner: Sendable {
         #expect(Course(script).tracker.snapshot.activity?.kind == .inVehicle)
     }
 
+    /// A row of creeps is a queue, also when the drive before it is forgotten; the same steps to doors and back are a walk.
+    @Test(arguments: [true, false]) func creepsAreAQueueWhereTheyLeadOn(leadOn: Bool) {
+        var script = arrived()
+        for creep in 0..<24 {
+            script.stand(30)
+            let direction = leadOn || creep % 2 == 0 ? 1.0 : -1.0
+            for speed in [0.6, 1.2, 1.6, 1.6, 1.6, 1.6, 1.6, 1, 0.4] {
+                script.elapsed += 1
+                script.north += direction * speed
+                script.fix(speed: speed, course: direction > 0 ? 0 : 180)
+            }
+        }
+        #expect(kinds(script).suffix(300).allSatisfy { $0 == .inVehicle } == leadOn)
+        #expect(kinds(script).suffix(300).contains { $0 == .inVehicle } == leadOn)
+    }
+
     @Test func afterAStopTheNextWayIsOpen() {
         var script = arrived()
         script.stand(400)

@@ -274,6 +274,18 @@ import Tracking
         #expect(abs(course.tracker.snapshot.odometer - (script.north - before)) < 30)
     }
 
+    /// A tracker reports each twelve seconds: by the second fix outside most of the way is seen.
+    @Test func withoutSpeedsTwoSlowFixesThatLeadAwayAreADeparture() throws {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (1 / 12.0, false, nil)
+        script.stand(600)
+        let start = script.elapsed
+        script.drive(24, to: 8)
+        script.drive(120)
+        let departure = try #require(Course(script).changes.last)
+        #expect(departure.moving && departure.at.seconds - start <= 37)
+    }
+
     /// Seven positions a hundred metres off, after half a minute of silence and with a receiver that says it stands.
     @Test func fixesThatAgreeOutsideAfterAShortSilenceAreADeparture() {
         var script = Script.parked(600)

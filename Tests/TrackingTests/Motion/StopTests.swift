@@ -176,6 +176,36 @@ import Tracking
         #expect(!stop.moving && abs(since - end) <= 20)
     }
 
+    /// The fixes end while they lead away from a halt: nobody has seen five minutes of it.
+    @Test func withoutSpeedsAHaltThatIsBeingLeftBecomesNoStopInASilence() {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(60)
+        script.driveOff(120)
+        script.stop(60)
+        script.drive(10, to: 9)
+        script.wait(900)
+        script.north += 6000
+        script.driveOff(60)
+        let course = Course(script)
+        #expect(course.tracker.snapshot.motion == .moving && !course.story.contains("-stop-timeout"))
+    }
+
+    /// The receiver falls silent as the asset comes to rest: the silence is part of the halt.
+    @Test func withoutSpeedsAHaltMayBeginInASilence() throws {
+        var script = Script()
+        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        script.stand(60)
+        script.driveOff(120)
+        script.brake()
+        let end = script.elapsed
+        script.wait(240)
+        script.stand(90)
+        let stop = try #require(Course(script).changes.last)
+        let since = try #require(stop.since).seconds
+        #expect(!stop.moving && abs(since - end) <= 10)
+    }
+
     @Test func poweredOffWhileStandingStopsSooner() throws {
         var script = Self.arrived()
         script.happen(.externalPowerChanged(true))
