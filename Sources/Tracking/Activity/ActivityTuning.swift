@@ -45,7 +45,7 @@ enum ActivityTuning {
 
     /// m/s with which a halt is over before motion detection is sure.
     static let goesOnSpeed = 1.0
-    /// The same without the seconds that tell it from noise: no receiver makes up that much.
+    /// The same without those seconds: noise is never that fast.
     static let pulledAwaySpeed = 1.3
 
     // MARK: Pace
