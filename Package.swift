@@ -73,7 +73,7 @@ let daemon: [Target] = [
             "CLinux", "CTOML", logging,
         ],
         embedded: ["Profiles"], isRare: true),
-    module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
+    module("ControlProtocol", ["JSON", "Positioning", "EventLoop", "CLinux"]),
     module(
         "Replay",
         [

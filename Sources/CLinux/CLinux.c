@@ -137,11 +137,19 @@ void waypost_terminal_guard(int input, const struct termios *settings, int outpu
 
 int waypost_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
-int64_t waypost_peer_uid(int fd) {
-    struct ucred peer;
+static struct ucred peer(int fd) {
+    struct ucred peer = {.pid = 0, .uid = -1, .gid = -1};
     socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? (int64_t)peer.uid : -1;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    return peer;
 }
+
+int64_t waypost_peer_uid(int fd) {
+    uid_t user = peer(fd).uid;
+    return user == (uid_t)-1 ? -1 : (int64_t)user;
+}
+
+int waypost_peer_pid(int fd) { return peer(fd).pid; }
 
 int64_t waypost_access_list(const char *path, void *bytes, size_t size) {
     return getxattr(path, "system.posix_acl_access", bytes, size);

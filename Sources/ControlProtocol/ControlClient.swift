@@ -27,12 +27,15 @@ public struct ControlClient {
     /// - Parameter request: one JSON object without a line feed.
     /// - Returns: the reply, without its line feed.
     /// - Throws: `SystemError`; ENOENT and ECONNREFUSED mean that no daemon listens.
-    package func ask(_ request: [UInt8]) throws(SystemError) -> [UInt8] {
+    package func ask(_ request: [UInt8]) throws(SystemError) -> [UInt8] { try answer(to: request).line }
+
+    /// The same, and the process that answered; nil = it is hidden from this one.
+    package func answer(to request: [UInt8]) throws(SystemError) -> (line: [UInt8], process: Int?) {
         let session = ControlSession(path: path, connectSeconds: timeoutSeconds)
         let end = HostClock.bootTime + .seconds(timeoutSeconds)
         try session.send([request])
         while true {
-            if let reply = try session.receive().first { return reply }
+            if let reply = try session.receive().first { return (reply, session.peer) }
             let rest = end.duration(since: HostClock.bootTime).milliseconds
             guard rest > 0 else { throw SystemError("reply from \(path)", code: ETIMEDOUT) }
             var input = pollfd(fd: session.descriptor, events: Int16(POLLIN), revents: 0)

@@ -1,3 +1,4 @@
+import CLinux
 import EventLoop
 import Glibc
 
@@ -14,6 +15,12 @@ package final class ControlSession {
     package init(path: String, connectSeconds: Int = 0) { (self.path, self.connectSeconds) = (path, connectSeconds) }
 
     deinit { close() }
+
+    /// The process that listens, as the kernel noted it; nil = not connected, or it is hidden from this process.
+    package var peer: Int? {
+        let process = descriptor < 0 ? 0 : waypost_peer_pid(descriptor)
+        return process > 0 ? Int(process) : nil
+    }
 
     package func close() {
         if descriptor >= 0 { Glibc.close(descriptor) }

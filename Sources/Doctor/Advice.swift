@@ -27,7 +27,7 @@ extension Evidence {
     var restartDaemon: String {
         if let command = service("restart") { return command }
         guard let process = daemonProcess else { return waypost("run") }
-        return "sudo kill \(process)  # and start it again, unless its supervisor does: \(waypost("run"))"
+        return "\(waypost("run"))  # once process \(process) was stopped where it was started"
     }
 
     /// nil where no service is known that runs the daemon.

@@ -21,7 +21,7 @@ public struct Evidence: Sendable {
         case answers(Status)
         /// Nothing listens.
         case absent
-        /// Something may listen, but who asks may not ask it.
+        /// Something may listen, but who asks may not ask it: what to do about that.
         case unreachable(String)
         /// Something listens and gives no answer.
         case silent(String)
@@ -100,6 +100,8 @@ public struct Evidence: Sendable {
     public var configurationPath: String
     public var configuration: ConfigurationFound
     public var daemon: DaemonFound
+    /// The process at the other end of the control socket.
+    public var answering: Int?
     /// What came from the receiver while this was gathered.
     public var bytesPerSecond: Double?
     /// What `systemctl show` says of the unit, several values of a property one a line; empty = there is no such unit.
@@ -162,16 +164,8 @@ extension Evidence {
         return user
     }
 
-    /// The running daemon: the main process of the unit, else the first `waypost run`.
-    var daemonProcess: Int? {
-        if let main = unit?["MainPID"].flatMap({ Int($0) }), main > 0 { return main }
-        return host.processes.first { process in
-            guard host.program(of: process) == "waypost", let arguments = host.text("/proc/\(process)/cmdline") else {
-                return false
-            }
-            return arguments.split(separator: "\0").dropFirst().first == "run"
-        }
-    }
+    /// The running daemon: who answers at the control socket, else the main process of the unit. Another `waypost run` is somebody's own.
+    var daemonProcess: Int? { answering ?? unit?["MainPID"].flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } }
 
     /// What keeps a check that needs the daemon from its answer.
     var noStatus: Finding {

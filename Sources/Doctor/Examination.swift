@@ -16,11 +16,14 @@ public struct Examination: Sendable {
     public let results: [Result]
     private let version: String
     private let reaches: [Evidence.Reach]
+    /// Who asks may not ask the daemon: what to do about that.
+    private let denial: String?
 
     /// - Parameter version: of waypost, for the first line.
     public init(_ evidence: Evidence, version: String, checks: [Check] = Check.all) {
         self.version = version
         reaches = evidence.reaches ?? []
+        denial = if case .unreachable(let reason) = evidence.daemon { reason } else { nil }
         var results: [Result] = []
         // The check that explains the failure of each broken or skipped one: itself where it is the first.
         var roots: [Int: Int] = [:]
@@ -40,8 +43,9 @@ public struct Examination: Sendable {
         self.results = results
     }
 
-    /// As `waypost status`: 0 all is well, 1 something needs attention, 2 no daemon answers.
+    /// As `waypost status`: 0 all is well, 1 something needs attention, 2 no daemon answers, 77 it may not be asked.
     public var exitStatus: Int32 {
+        if denial != nil { return 77 }
         if results.contains(where: { $0.check.number == 2 && ![.ok, .degraded].contains($0.finding.state) }) {
             return 2
         }
@@ -73,21 +77,24 @@ public struct Examination: Sendable {
     ///   - columns: width of the terminal. A command that is longer stays in one piece, to be pasted.
     public func lines(listsAll: Bool = false, columns: Int = 80) -> [String] {
         let columns = max(columns, Self.columnsMin)
-        var lines = ["waypost doctor \(version)"]
+        var lines = ["waypost doctor \(version)"] + (denial.map { Self.wrapped($0, columns) } ?? [])
         for result in results {
             switch result.finding.state {
             case .degraded, .broken: lines += Self.lines(result, columns)
-            case .unknown: lines += Self.lines(result, columns, withAdvice: listsAll)
+            case .unknown: if listsAll || denial == nil { lines += Self.lines(result, columns, withAdvice: listsAll) }
             case .ok, .skipped: if listsAll { lines += Self.lines(result, columns) }
             }
         }
         if !listsAll {
-            let good = results(.ok).map { "\($0.check.number) \($0.check.name)" }
-            if !good.isEmpty { lines += Self.list("ok: ", good, columns) }
+            func list(_ head: String, _ results: [Result]) {
+                let names = results.map { "\($0.check.number) \($0.check.name)" }
+                if !names.isEmpty { lines += Self.list(head, names, columns) }
+            }
+            if denial != nil { list("hidden from this user: ", results(.unknown)) }
+            list("ok: ", results(.ok))
             let skipped = Dictionary(grouping: results(.skipped)) { $0.finding.cause ?? 0 }.sorted { $0.key < $1.key }
             for (cause, results) in skipped {
-                let names = results.map { "\($0.check.number) \($0.check.name)" }
-                lines += Self.list("skipped because of \(cause): ", names, columns)
+                list("skipped because of \(cause): ", results)
             }
         }
         return lines + Self.wrapped("verdict: \(verdict)", columns)

@@ -15,8 +15,37 @@ func fail(_ error: SystemError) -> ExitCode {
     switch error.code {
     case EPIPE: ExitCode(EXIT_SUCCESS)
     case ENOENT, EISDIR: fail(error, exitCode: 66)  // EX_NOINPUT
-    case EACCES, EPERM: fail(error, exitCode: 77)  // EX_NOPERM
+    case EACCES, EPERM: fail(error, exitCode: Denial.exitStatus)
     default: fail(error, exitCode: 74)  // EX_IOERR
+    }
+}
+
+/// How a user is told that a socket or file is not for everyone.
+enum Denial {
+    /// EX_NOPERM
+    static let exitStatus: Int32 = 77
+
+    /// One line, without a program's name: what is wrong and what to do.
+    static func words(for path: String) -> String {
+        let group = group(of: path).map { ", or join group \($0) and log in again" } ?? ""
+        return "not permitted: use sudo\(group)"
+    }
+
+    /// Whether this user may not read what is there.
+    static func forbidsReading(_ path: String) -> Bool { access(path, R_OK) != 0 && errno == EACCES }
+
+    /// The group that a file is for, or the nearest folder that can be looked at; nil where being in it does not help.
+    private static func group(of path: String) -> String? {
+        var info = stat()
+        var path = path
+        while stat(path, &info) != 0 {
+            guard path != path.parentDirectory else { return nil }
+            path = path.parentDirectory
+        }
+        var groups = [gid_t](repeating: 0, count: max(0, Int(getgroups(0, nil))))
+        groups.removeLast(groups.count - max(0, Int(getgroups(Int32(groups.count), &groups))))
+        guard info.st_gid != 0, !groups.contains(info.st_gid), info.st_gid != getegid() else { return nil }
+        return getgrgid(info.st_gid).map { String(cString: $0.pointee.gr_name) }
     }
 }
 

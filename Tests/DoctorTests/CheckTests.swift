@@ -126,8 +126,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.loseSystemd()
             ($0.daemon, $0.configurationPath) = (.absent, "/srv/w.toml")
         },
-        Case(2, .degraded, "0.0.9 runs", "sudo kill 500  # and start it again, unless its supervisor does: waypost run")
-        {
+        Case(2, .degraded, "0.0.9 runs", "waypost run  # once process 500 was stopped where it was started") {
             $0.loseSystemd()
             $0.status.version = "0.0.9"
         },
@@ -200,7 +199,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(6, .broken, "started before", "sudo systemctl restart waypost") {
             $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
         },
-        Case(6, .broken, "started before", "sudo kill 500") {
+        Case(6, .broken, "started before", "waypost run  # once process 500 was stopped") {
             $0.loseSystemd()
             $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
         },
@@ -208,7 +207,9 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
             $0.listed[node] = 990
         },
-        Case(6, .broken, "not even group", "chmod 660") { $0.modes[node] = 0o600 },
+        Case(6, .broken, "no group", "ATTRS{serial}==\"UB7X1\", GROUP=\"waypost\", MODE=\"0660\"' | sudo tee -a") {
+            $0.modes[node] = 0o600
+        },
         Case(6, .unknown, "groups of the daemon", "sudo waypost doctor") {
             $0.files["/proc/500/status"] = "Uid:\t-1\n"
         },
@@ -225,6 +226,16 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(7, .broken, "minicom", "sudo kill 700") {
             $0.files["/proc/700/comm"] = "minicom\n"
             $0.links["/proc/700/fd/5"] = node
+        },
+        Case(7, .broken, "a second waypost (process 700) has /dev/ttyACM0 open", "systemctl status 700") {
+            $0.files["/proc/700/comm"] = "waypost\n"
+            $0.links["/proc/700/fd/5"] = node
+        },
+        // Who answers is the daemon, whatever the unit says.
+        Case(7, .broken, "a second waypost (process 500)", "systemctl status 500") {
+            $0.files["/proc/700/comm"] = "waypost\n"
+            $0.links["/proc/700/fd/5"] = node
+            $0.answering = 700
         },
         Case(7, .unknown, "not every process", "sudo waypost doctor") { $0.links["/proc/700/fd/0"] = nil },
         Case(7, .unknown, "not every process", "sudo waypost doctor") {

@@ -75,8 +75,8 @@ import Testing
         var scene = Scene.pi
         scene.daemon = .absent
         #expect(try scene.examined().exitStatus == 2)
-        scene.daemon = .unreachable("no answer")
-        #expect(try scene.examined().exitStatus == 2)
+        scene.daemon = .unreachable("not permitted: use sudo")
+        #expect(try scene.examined().exitStatus == 77)
         scene = .pi
         scene.status.version = "0.0.1"
         #expect(try scene.examined().exitStatus == 1)

@@ -27,6 +27,7 @@ struct Scene {
     var bytesPerSecond: Double? = 500
     /// nil = it answers with `status`.
     var daemon: Evidence.DaemonFound?
+    var answering: Int? = 500
     var unit: [String: String]? = [
         "LoadState": "loaded", "ActiveState": "active", "MainPID": "500", "NRestarts": "0", "User": "waypost",
         "DevicePolicy": "closed", "DeviceAllow": "char-166 rw\nchar-188 rw\nchar-4 rw\nchar-204 rw",
@@ -164,6 +165,7 @@ struct Scene {
             daemon: daemon ?? .answers(status))
         evidence.bytesPerSecond = bytesPerSecond
         evidence.unit = unit
+        evidence.answering = answering
         evidence.kernelLog = kernelLog
         evidence.uptime = 90_000
         evidence.wallClock = wallClock

@@ -30,6 +30,22 @@ import Testing
         try rig.reconfigure(rig.path("outbox.db"), to: disk.path + "/outbox.db")
     }
 
+    /// Neither the configuration nor the folder of the socket is open to everyone.
+    @Test(arguments: ["status", "flush", "queue", "doctor", "top", "reload"])
+    func anyoneElseIsSentToRootOrToTheGroup(command: String) throws {
+        let rig = try Rig()
+        try rig.configure(source: Rig.log(drive, playback: "300.0"))
+        let words = "\(command) --config \(rig.path("waypost.toml"))"
+        let text = try rig.shell(
+            """
+            cd \(rig.directory.path) && chown 0:daemon . && chmod 750 . && chown 0:daemon waypost.toml && chmod 640 waypost.toml
+            setpriv --reuid 65534 --regid 65534 --clear-groups $waypost \(words) 2>&1; test $? = 77
+            """)
+        let lines = text.split(separator: "\n")
+        let denial = "not permitted: use sudo, or join group daemon and log in again"
+        #expect(lines.contains { $0.hasSuffix(denial) } && (command == "doctor" || lines.count == 1), "\(lines)")
+    }
+
     static let harms: [(String, String, String)] = [
         ("cat /dev/zero > $DISK/filler 2>/dev/null; test -s $DISK/filler", "rm $DISK/filler", "free some space"),
         ("mount -o remount,ro $DISK", "mount -o remount,rw $DISK", "check owner and mode"),

@@ -26,6 +26,8 @@ int waypost_signalfd_read(int fd);
 int waypost_accept(int fd);
 /// Effective user id of the peer of a Unix stream socket, or -1.
 int64_t waypost_peer_uid(int fd);
+/// Process that connected, or that listens where this one did; 0 where it is hidden from this one.
+int waypost_peer_pid(int fd);
 /// openat(folder, path, O_PATH | O_CLOEXEC), with O_NOFOLLOW unless links are followed: a link is then opened as a link.
 /// Opening a path acts on nothing: no device notices it, and no pipe waits.
 int waypost_open_path(int folder, const char *path, bool follows);

@@ -88,9 +88,12 @@ enum LineChecks {
             if node.listed.contains(identity.user) { return .ok("a udev rule gives the daemon \(line.node)") }
             let group = evidence.host.groupName(node.group) ?? String(node.group)
             let user = evidence.serviceUser
-            guard node.mode & 0o060 == 0o060 else {
+            // Nobody joins the group of root, and a mode that is changed by hand lasts until the next plug-in.
+            guard group != "root", node.mode & 0o060 == 0o060 else {
+                let rule = RivalChecks.rule(line.usb, at: line.name, "GROUP=\"\(user)\", MODE=\"0660\"")
                 return .broken(
-                    "not even group \(group) may read and write \(line.node)", "sudo chmod 660 \(line.node.shellWord)")
+                    "no group that \(user) could join may read and write \(line.node)",
+                    RivalChecks.adding(rule) + " && sudo udevadm trigger \(line.node.shellWord)")
             }
             if identity.groups.contains(node.group) { return .ok("the daemon is in group \(group)") }
             if evidence.host.isListed(user, inGroup: node.group) {
@@ -130,6 +133,10 @@ enum LineChecks {
         if program == "gpsd" { return .broken(found, "kind = \"gpsd\"  # in [source], instead of serial and path") }
         if let unit = host.unit(of: process), unit.hasSuffix(".service") {
             return .broken(found, "sudo systemctl disable --now \(unit.shellWord)")
+        }
+        if program == "waypost" {
+            let look = host.exists("/run/systemd/system") ? "systemctl status" : "ps -fp"
+            return .broken("a second waypost (process \(process)) has \(node) open", "\(look) \(process)")
         }
         return .broken(found, "sudo kill \(process)")
     }

@@ -20,15 +20,18 @@ enum RivalChecks {
             }
             return .degraded(
                 "ModemManager probes \(line.node) for half a minute after each plug-in",
-                "echo '\(rule(line.usb))' | sudo tee -a \(rules)")
+                // Claims the receiver for waypost, which keeps ModemManager away: see `udev/70-waypost.rules`.
+                adding(rule(line.usb, "ENV{WAYPOST_GPS}=\"1\"")))
         }
     }
 
-    /// Claims the receiver for waypost, which keeps ModemManager away: see `udev/70-waypost.rules`.
-    private static func rule(_ usb: USBIdentity?) -> String {
-        let match = usb?.match ?? ""
-        return "SUBSYSTEM==\"tty\", \(match)ENV{WAYPOST_GPS}=\"1\""
+    /// - Parameter kernelName: of a line that is no USB device; nil = every line.
+    static func rule(_ usb: USBIdentity?, at kernelName: String? = nil, _ assignment: String) -> String {
+        let match = usb?.match ?? kernelName.map { "KERNEL==\"\($0)\", " } ?? ""
+        return "SUBSYSTEM==\"tty\", \(match)\(assignment)"
     }
+
+    static func adding(_ rule: String) -> String { "echo '\(rule)' | sudo tee -a \(rules)" }
 
     static func brltty(_ evidence: Evidence) -> Finding {
         let folders = ["/usr/lib/udev/rules.d", "/lib/udev/rules.d", "/etc/udev/rules.d"]

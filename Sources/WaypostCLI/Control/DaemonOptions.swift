@@ -28,7 +28,7 @@ struct DaemonOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: `ExitCode` 2 when no daemon answers, 1 when it refuses, after the reason was printed.
+    /// - Throws: `ExitCode` 2 when no daemon answers, 77 when this user may not ask it, 1 when it refuses, after the reason was printed.
     func send<Request: ControlRequest>(_ request: Request, timeoutSeconds: Int = 5) throws -> Request.Reply {
         try Self.read(ask(request, timeoutSeconds: timeoutSeconds))
     }
@@ -46,6 +46,7 @@ struct DaemonOptions: ParsableArguments {
         do {
             return try FileOwner.acting(as: place.socket.author) { try client.ask(ControlFrame.line(request)) }
         } catch let error as SystemError {
+            try passIfPermitted(error)
             for problem in place.problems { printError("\(problem)") }
             printError("waypost: no daemon answers: \(error)")
             throw ExitCode(2)
@@ -61,6 +62,7 @@ struct DaemonOptions: ParsableArguments {
             let client = ControlClient(path: socket.path, timeoutSeconds: ControlClient.longestSeconds)
             return try Self.read(FileOwner.acting(as: socket.author) { try client.ask(line) })
         } catch let error as SystemError {
+            try passIfPermitted(error)
             guard error.code == ENOENT || error.code == ECONNREFUSED else {
                 printError("waypost: the daemon does not answer: \(error)")
                 throw ExitCode(2)
@@ -78,6 +80,22 @@ struct DaemonOptions: ParsableArguments {
             throw fail(
                 "no daemon answers at \(socket.path), and the queue cannot be used without it: \(error) (where a daemon runs, "
                     + "name its socket with --socket; else be the user it runs as, or root)", exitCode: error.exitCode)
+        }
+    }
+
+    /// - Throws: `ExitCode` 77, after the one line that helps was printed.
+    private func passIfPermitted(_ error: SystemError) throws {
+        if let denial = denial(error) { throw fail(denial, exitCode: Denial.exitStatus) }
+    }
+
+    /// Why this user gets no answer; nil = for another reason than missing rights.
+    ///
+    /// Where the configuration may not be read either, its socket may be anywhere.
+    func denial(_ error: SystemError) -> String? {
+        switch error.code {
+        case EACCES: Denial.words(for: place().socket.path)
+        case ENOENT, ECONNREFUSED: socket == nil && Denial.forbidsReading(config) ? Denial.words(for: config) : nil
+        default: nil
         }
     }
 

@@ -44,7 +44,7 @@ enum ConfigurationFile {
 
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(_ path: String) throws -> LoadedConfiguration {
-        try load { () throws(ConfigurationProblems) in
+        try load(path) { () throws(ConfigurationProblems) in
             try AgentConfig.load(path: path, environment: environment(requiresCredentials: false))
         }
     }
@@ -52,7 +52,7 @@ enum ConfigurationFile {
     /// The queue of the daemon. A mistake in the file is printed all the same.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func queue(_ path: String) throws -> NamedPath {
-        let (loaded, author) = try load { () throws(ConfigurationProblems) in try ofDaemon(path) }
+        let (loaded, author) = try load(path) { () throws(ConfigurationProblems) in try ofDaemon(path) }
         let queue = loaded.config.outbox.settings.path
         if let refused = loaded.refused {
             for problem in refused.problems { printError("warning: \(problem)") }
@@ -64,11 +64,12 @@ enum ConfigurationFile {
     /// - Parameter log: reports the problems to the journal instead; returns whether it did.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load<Loaded>(
-        log: (ConfigurationProblems) -> Bool = { _ in false },
+        _ path: String, log: (ConfigurationProblems) -> Bool = { _ in false },
         _ read: () throws(ConfigurationProblems) -> Loaded
     ) throws -> Loaded {
         do throws(ConfigurationProblems) { return try read() } catch {
             if log(error) { throw ExitCode(78) }
+            if Denial.forbidsReading(path) { throw fail(Denial.words(for: path), exitCode: Denial.exitStatus) }
             for problem in error.warnings { printError("warning: \(problem)") }
             for problem in error.problems { printError("\(problem)") }
             throw ExitCode(78)

@@ -42,7 +42,7 @@ struct RunCommand: ParsableCommand {
         let log = { (problems: ConfigurationProblems) in
             Agent.journal(problems, environment: ProcessEnvironment.variables)
         }
-        var loaded = try ConfigurationFile.load(log: log) { () throws(ConfigurationProblems) in
+        var loaded = try ConfigurationFile.load(config, log: log) { () throws(ConfigurationProblems) in
             strict
                 ? try AgentConfig.load(path: config, environment: environment)
                 : try AgentConfig.load(path: config, environment: environment, orElse: lastGood)

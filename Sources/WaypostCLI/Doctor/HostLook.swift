@@ -20,17 +20,16 @@ struct HostLook {
     /// Bytes of a queue that are checked within a second or two.
     private static let verifiedMax: Int64 = 64 << 20
 
-    let configurationPath: String
-    /// Of the daemon.
-    let socket: String
+    let daemon: DaemonOptions
 
     func evidence() -> Evidence {
         let (configuration, author) = lookAtConfiguration()
         var evidence = Evidence(
-            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: configuration,
+            host: HostFolder(root: "/"), configurationPath: daemon.config, configuration: configuration,
             daemon: .absent)
         let started = Self.bootTime
-        let first = Self.ask(socket)
+        let socket = daemon.place().socket.path
+        let (first, answering) = ask(socket)
         let wallClock = HostIdentity.wallClockMs()
         evidence.unit = Self.unit()
         evidence.watchdogTimeouts = Self.watchdogTimeouts(evidence.unit)
@@ -43,8 +42,8 @@ struct HostLook {
             let queue = NamedPath(path: config.outbox.settings.path, author: author)
             evidence.queue = Self.lookAt(queue, isVerified: first.isAbsent)
         }
-        evidence.daemon = first
-        evidence.bytesPerSecond = Self.bytesPerSecond(socket, since: first, at: started)
+        (evidence.daemon, evidence.answering) = (first, answering)
+        evidence.bytesPerSecond = bytesPerSecond(socket, since: first, at: started)
         evidence.wallClock = wallClock
         evidence.uptime = Self.kernelTime
         return evidence
@@ -53,7 +52,7 @@ struct HostLook {
     /// - Returns: also the user who wrote it, where that is not root.
     private func lookAtConfiguration() -> (Evidence.ConfigurationFound, author: FileOwner?) {
         do throws(ConfigurationProblems) {
-            let (loaded, author) = try ConfigurationFile.ofDaemon(configurationPath)
+            let (loaded, author) = try ConfigurationFile.ofDaemon(daemon.config)
             guard let refused = loaded.refused else { return (.valid(loaded), nil) }
             return (Self.found(refused.problems, lastGood: loaded), author)
         } catch {
@@ -93,29 +92,32 @@ struct HostLook {
 
 // The daemon.
 extension HostLook {
-    private static func ask(_ path: String) -> Evidence.DaemonFound {
+    private func ask(_ path: String) -> (Evidence.DaemonFound, process: Int?) {
         do {
-            return .answers(try ControlClient(path: path).send(StatusRequest()))
+            let client = ControlClient(path: path)
+            let reply = try client.answer(to: ControlFrame.line(StatusRequest()))
+            return (.answers(try ControlFrame.read(reply.line)), reply.process)
         } catch let error as SystemError {
+            if let denial = daemon.denial(error) { return (.unreachable(denial), nil) }
             switch error.code {
-            case ENOENT, ECONNREFUSED: return .absent
-            case EACCES, EPERM: return .unreachable("\(error)")
-            default: return .silent("\(error)")
+            case ENOENT, ECONNREFUSED: return (.absent, nil)
+            case EPERM: return (.unreachable("\(error)"), nil)
+            default: return (.silent("\(error)"), nil)
             }
         } catch {
-            return .silent("\(error)")
+            return (.silent("\(error)"), nil)
         }
     }
 
     /// Asks again. Waits only for the rest of a moment in which sentences must have come.
-    private static func bytesPerSecond(
+    private func bytesPerSecond(
         _ path: String, since first: Evidence.DaemonFound, at started: Double
     ) -> Double? {
         guard case .answers(let status) = first else { return nil }
-        let rest = secondsBetweenLooks - (bootTime - started)
+        let rest = Self.secondsBetweenLooks - (Self.bootTime - started)
         if rest > 0 { usleep(UInt32(rest * 1e6)) }
-        let after = bootTime - started
-        guard after > 0, case .answers(let later) = ask(path) else { return nil }
+        let after = Self.bootTime - started
+        guard after > 0, case .answers(let later) = ask(path).0 else { return nil }
         return max(0, Double(later.source.bytes) - Double(status.source.bytes)) / after
     }
 

@@ -27,7 +27,7 @@ struct TopCommand: ParsableCommand {
         let socket = daemon.place().socket
         do {
             try FileOwner.acting(as: socket.author) {
-                try TopView(path: socket.path, isASCII: isASCII, isColoured: isColoured).run()
+                try TopView(daemon, at: socket.path, isASCII: isASCII, isColoured: isColoured).run()
             }
         } catch let error as SystemError {
             throw fail(error)

@@ -11,6 +11,7 @@ final class TopView {
     private static let answerMax = 3.0
 
     private let terminal: Terminal
+    private let daemon: DaemonOptions
     private let session: ControlSession
     /// A flush is answered after up to half a minute: it has a connection of its own.
     private let flushing: ControlSession
@@ -25,7 +26,8 @@ final class TopView {
     private var isNew = false
     private var nextAt = 0.0
 
-    init(path: String, isASCII: Bool, isColoured: Bool) throws(SystemError) {
+    init(_ daemon: DaemonOptions, at path: String, isASCII: Bool, isColoured: Bool) throws(SystemError) {
+        self.daemon = daemon
         session = ControlSession(path: path)
         flushing = ControlSession(path: path)
         self.isASCII = isASCII
@@ -99,8 +101,7 @@ final class TopView {
     }
 
     private func absent(_ error: SystemError) {
-        let hint = error.code == EACCES ? ": only its user, its group and root may ask it" : ""
-        failed("no daemon answers: \(error)\(hint)")
+        failed(daemon.denial(error) ?? "no daemon answers: \(error)")
     }
 
     private func failed(_ problem: String) {
