@@ -15,7 +15,7 @@ import Testing
     init() throws {
         directory = try TemporaryDirectory()
         try directory.write("fleet-key", "k-1\n")
-        try directory.write("fleet-token", "t-1")
+        try directory.write("fleet-token", "sesame")
         environment = testEnvironment([
             "CREDENTIALS_DIRECTORY": directory.path, "STATE_DIRECTORY": directory.path,
         ])
@@ -73,7 +73,7 @@ import Testing
             smallest + upload + "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"credential:fleet-token\"\n")
         let bytes = try lastGood.bytes(of: load())
         let text = String(decoding: bytes, as: UTF8.self)
-        #expect(text.contains("token = \"credential:fleet-token\"") && !text.contains("t-1"))
+        #expect(text.contains("token = \"credential:fleet-token\"") && !text.contains("sesame"))
     }
 
     @Test func saysWhyItCannotBeUsed() throws {
