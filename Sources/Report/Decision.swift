@@ -35,7 +35,8 @@ struct Decision {
                 // Within the circle only speed can have decided, with which less evidence is enough.
                 let isSurge = evidence.distance <= settings.stationaryRadius && needed < settings.startEvidence
                 words += (isSurge ? "; at this speed " : "; ") + "\(metres(needed)) start a trip."
-                other = "It would still be parked with \(metres(evidence.evidence - needed)) less."
+                let excess = metres(evidence.evidence - needed)
+                other = "With \(excess) less agreed movement it would have counted as parked."
             } else {
                 words += "."
             }

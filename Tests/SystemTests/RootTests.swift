@@ -203,7 +203,7 @@ import Testing
             let refused = try ask(order)
             #expect(refused.status == 1 && refused.text.contains("this is for root and for the user"), "\(refused)")
         }
-        #expect(try ask("status", group: "daemon").text.contains("Permission denied"))
+        #expect(try ask("status", group: "daemon").text.contains("not permitted: use sudo"))
         try daemon.stop()
     }
 

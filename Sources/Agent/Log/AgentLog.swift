@@ -450,7 +450,7 @@ public struct AgentLog {
     func notKept(_ reason: String) {
         log(
             .info, .configuration,
-            "the configuration is not kept for a start with a broken one: \(reason)")
+            "no backup of this configuration is kept, which is harmless when started by hand: \(reason)")
     }
 
     /// Metrics cannot be served or written; tried again every minute.

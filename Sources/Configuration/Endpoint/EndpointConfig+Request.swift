@@ -86,7 +86,7 @@ extension EndpointConfig {
         for name in missing where !context.unreadable.contains(name) {
             table.report(
                 "secrets",
-                "found none named \(name), expected it for what the profile suggests as \(key) "
+                "found none named \(name), which the profile needs: add secrets = { \(name) = \"file:/etc/waypost/\(name)\" } "
                     + "(or \(key) = { \(key == "auth" ? "kind" : "scheme") = \"none\" })")
         }
         return missing.isEmpty

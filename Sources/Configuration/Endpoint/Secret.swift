@@ -57,8 +57,8 @@ package struct Secret: Equatable {
             guard case .credential(let name) = reference, environment.requiresCredentials else { return .success(nil) }
             return .failure(
                 Mistake(
-                    found: "credential:\(name) without CREDENTIALS_DIRECTORY",
-                    expected: "to be started by a unit with LoadCredential=\(name):PATH"))
+                    found: "no credential \(name) from systemd",
+                    expected: "LoadCredential=\(name):PATH below [Service]: sudo systemctl edit waypost"))
         }
         // systemd shows a credential as 0440 with an ACL: its mode means nothing.
         let isFile = if case .file = reference { true } else { false }

@@ -88,11 +88,12 @@ struct DaemonOptions: ParsableArguments {
         if let denial = denial(error) { throw fail(denial, exitCode: Denial.exitStatus) }
     }
 
-    /// Why this user gets no answer; nil = for another reason than missing rights.
+    /// Why this user gets no answer; nil = for another reason than missing rights. Root acts as another user, who lacks them.
     ///
     /// Where the configuration may not be read either, its socket may be anywhere.
     func denial(_ error: SystemError) -> String? {
-        switch error.code {
+        guard geteuid() != 0 else { return nil }
+        return switch error.code {
         case EACCES: Denial.words(for: place().socket.path)
         case ENOENT, ECONNREFUSED: socket == nil && Denial.forbidsReading(config) ? Denial.words(for: config) : nil
         default: nil

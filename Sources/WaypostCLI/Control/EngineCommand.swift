@@ -4,7 +4,7 @@ import ControlProtocol
 
 struct EngineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "engine", abstract: "Set or clear the constant location engine of the running daemon.",
+        commandName: "engine", abstract: "Fix how often the receiver measures.",
         discussion: """
             With a constant engine the receiver is asked for one resolution, whatever is kept. It ends with 'clear' \
             and with the daemon; [resolution] constant_engine in the configuration applies to every start.

@@ -4,7 +4,7 @@ import Positioning
 
 struct RemoteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remote", abstract: "Show or drop settings from afar.",
+        commandName: "remote", abstract: "Show or discard settings that a server sent.",
         discussion: """
             show prints the version in force, its trial, what was refused and why, the last command, and the keys that \
             a server may set. clear returns to the file at once; versions that the device has seen are not tried again, \

@@ -94,7 +94,7 @@ extension String {
 
 extension EndpointStatus {
     /// 3 = it waits for a person, 2 = it fails, 1 = it is held, 0 = it is well.
-    fileprivate var badness: Int {
+    var badness: Int {
         if state != "active" { return 3 }
         if problem != nil || consecutiveFailures ?? 0 > 0 { return 2 }
         return held == nil ? 0 : 1

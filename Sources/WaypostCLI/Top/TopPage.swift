@@ -355,7 +355,8 @@ struct TopPage {
         }
         let hidden = table.endpoints.count - shown
         if hidden > 0 {
-            let words = "  and \(hidden) more, no worse: e shows them"
+            let failing = table.endpoints.suffix(hidden).count { $0.badness > 0 }
+            let words = "  \(hidden) more\(failing > 0 ? " (\(failing) failing)" : ""): press e"
             page.append(Row(line: line(words, .faint), yields: Yields.endpoint))
         }
         return page + unknownEndpoints(status) + [blank]

@@ -102,8 +102,8 @@ import Testing
         let text = endpoint("auth = { kind = \"bearer\", token = \"credential:fleet\" }")
         #expect(
             problems(text) == [
-                "w.toml:6:35: endpoint.auth.token: found credential:fleet without CREDENTIALS_DIRECTORY, "
-                    + "expected to be started by a unit with LoadCredential=fleet:PATH"
+                "w.toml:6:35: endpoint.auth.token: found no credential fleet from systemd, "
+                    + "expected LoadCredential=fleet:PATH below [Service]: sudo systemctl edit waypost"
             ])
         #expect(problems(text, testEnvironment(requiresCredentials: false)).isEmpty)
     }

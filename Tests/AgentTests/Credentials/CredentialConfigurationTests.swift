@@ -160,8 +160,8 @@ import Testing
         #expect(try read(#"secrets = { pw = KEY }"#).auth == .basic(user: "ada", password: "pw"))
         #expect(
             try read("").problems == [
-                "w.toml:1:1: secrets: found none named pw, expected it for what the profile suggests as auth "
-                    + "(or auth = { kind = \"none\" })"
+                "w.toml:1:1: secrets: found none named pw, which the profile needs: "
+                    + "add secrets = { pw = \"file:/etc/waypost/pw\" } (or auth = { kind = \"none\" })"
             ])
         let unreadable = try read(#"secrets = { pw = "file:DIR/nowhere" }"#).problems
         #expect(unreadable.count == 1 && unreadable[0].hasPrefix("w.toml:1:18: secrets.pw: "), "\(unreadable)")

@@ -118,7 +118,7 @@ import Testing
                     ENDPOINT         STATE      WAITING  LAST OK    NEXT
                     van.example      retrying      4711      4 s    43 s
                       status 503 (7 in a row)
-                      and 1 more, no worse: e shows them
+                      1 more: press e
                     07:12:31  departed (speed)  since 07:12:05  15 km/h
                     q quit  p pause  f flush  e endpoints
                     """))
@@ -262,7 +262,7 @@ import Testing
     @Test(.bug(id: 13)) func whatDoesNotFitIsSaid() {
         let page = TopFixture.page(Self.many, 80, 24)
         #expect(
-            page.contains("  and 28 more, no worse: e shows them")
+            page.contains("  28 more (10 failing): press e")
                 && page.contains("  and 10 more: waypost endpoint list"))
     }
 
