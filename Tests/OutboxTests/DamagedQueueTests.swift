@@ -483,6 +483,30 @@ import Testing
             })
     }
 
+    /// A disk that has lost some writes shows frames of an earlier log there, which continue each other.
+    @Test func nothingOfAnEarlierLogComesBack() throws {
+        let first = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 400, by: 5) { try first.append(start..<start + 5) }
+        first.close()
+        let earlier = Scratch.read(scratch.path + "-wal")
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let second = try Outbox.open(scratch)
+        for start in stride(from: 400, to: 800, by: 5) { try second.append(start..<start + 5) }
+        second.close()
+        var log = Scratch.read(scratch.path + "-wal")
+        let lost = 32 + 30 * LogFrame.size..<32 + 33 * LogFrame.size
+        try #require(log.count > lost.upperBound + 10 * LogFrame.size && earlier.count > lost.upperBound)
+        try #require(log[16..<24] != earlier[16..<24])
+        log.replaceSubrange(lost, with: earlier[lost])
+        Scratch.write(log, to: scratch.path + "-wal")
+        #expect(try LogRepair.putBack(at: scratch.path, isPatient: false, medium: SystemMedium()))
+        let repaired = Scratch.read(scratch.path + "-wal")
+        for frame in stride(from: lost.lowerBound, to: lost.upperBound, by: LogFrame.size) {
+            let content = frame + LogFrame.headSize..<frame + LogFrame.size
+            #expect(repaired[content] != earlier[content], "frame at \(frame)")
+        }
+    }
+
     /// The frame that is wrong is of the last commit, and it is known that this was flushed.
     @Test func theLastCommitOfAQueueThatWasClosedIsMissed() throws {
         let outbox = try Outbox.open(scratch)

@@ -38,9 +38,12 @@ enum LogRepair {
         }
         // As the frames say it, and as they are to say it.
         var stored = sum
+        // Of several old frames in a row, each continues the one before.
+        var wasWhole = true
         for number in 0..<tail.wholeFrames {
             guard let frame = try log.frame(number) else { return false }
-            let isWhole = stored.isContinued(by: frame)
+            let isWhole = stored.isContinued(by: frame) && (wasWhole || frame.salts == tail.salts)
+            wasWhole = isWhole
             stored = LogChecksum(continuing: frame, isBigEndian: stored.isBigEndian)
             var (page, pages, content) = (frame.page, frame.pagesAfterCommit, frame.content)
             if !isWhole {
