@@ -382,7 +382,7 @@ class Ledger:
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
             over = max(0, extra - extra_limit)
             if all(life.has_quarantine for life in self.lives if life.number in refusal.lives):
-                # A row is refused for good the second time; the disk may have failed it once more.
+                # A row is refused for good the second time. With nothing behind it, it is tried again before that.
                 over += max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, 2 * refusal.poison) - 3 * restarts
                             - forgot * (1 + once)) \
                     + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
