@@ -80,27 +80,46 @@ struct DateKeeper: Sendable {
     enum Choice { case expected, own }
 
     /// A date that is not the expected one, and those that agree with it.
+    ///
+    /// More of them never count for less: who goes on within a trial that was decided for the expected date sees its last fixes
+    /// only, and must decide the same.
     private struct Trial {
-        var first: (time: UTCTime, at: EventTime?)
-        var newest: (time: UTCTime, at: EventTime?)
-        var count = 1
-        var isShifted: Bool
-        /// The time of day does not go on from the one before: another recording, not another date.
-        var isBreak: Bool
+        typealias Moment = (time: UTCTime, at: EventTime?)
+
+        private(set) var newest: Moment
+        /// The newest that had a date of its own.
+        private var newestDated: Moment
+        private(set) var count = 1
+        /// Milliseconds between those that had one, as far as they went forward.
+        private var span: Int64 = 0
+        let isShifted: Bool
+        /// Somewhere the time of day did not go on from the one before: another recording, not another date.
+        private(set) var isBreak: Bool
 
         private static let fixesMin = 5
         private static let spanMin: Int64 = 10_000
         private static let seldom: Int64 = 60_000
 
-        var isConfirmed: Bool {
-            let span: Int64 =
-                if let at = newest.at, let since = first.at {
+        init(_ first: Moment, isShifted: Bool, isBreak: Bool) {
+            (newest, newestDated) = (first, first)
+            (self.isShifted, self.isBreak) = (isShifted, isBreak)
+        }
+
+        mutating func undated(_ next: Moment) { newest = next }
+
+        /// - Returns: enough fixes agree.
+        mutating func agrees(_ next: Moment, isBreak: Bool) -> Bool {
+            let step: Int64 =
+                if let at = next.at, let since = newestDated.at {
                     at.duration(since: since).milliseconds
                 } else {
-                    newest.time.milliseconds(since: first.time)
+                    next.time.milliseconds(since: newestDated.time)
                 }
-            if count >= Self.fixesMin, span >= Self.spanMin { return true }
-            return count >= 2 && span / Int64(count - 1) > Self.seldom
+            count += 1
+            span += max(step, 0)
+            (newest, newestDated) = (next, next)
+            if isBreak { self.isBreak = true }
+            return step > Self.seldom || count >= Self.fixesMin && span >= Self.spanMin
         }
     }
 
@@ -173,8 +192,11 @@ struct DateKeeper: Sendable {
         }
         let next = (time: said.time, at: at)
         if var going = trial, Self.expected(timeOfDay, at, after: going.newest) == said.time {
-            going.count += 1
-            going.newest = next
+            guard !going.agrees(next, isBreak: isBreak(timeOfDay, at)) else {
+                trial = nil
+                dating.before = .own
+                return believe(said.time, said.isShifted, at, dating)
+            }
             trial = going
         } else {
             if let trial {
@@ -185,12 +207,7 @@ struct DateKeeper: Sendable {
                     if said.time == expected { return believe(said.time, said.isShifted, at, dating) }
                 }
             }
-            trial = Trial(first: next, newest: next, isShifted: said.isShifted, isBreak: isBreak(timeOfDay, at))
-        }
-        if trial?.isConfirmed ?? false {
-            trial = nil
-            dating.before = .own
-            return believe(said.time, said.isShifted, at, dating)
+            trial = Trial(next, isShifted: said.isShifted, isBreak: isBreak(timeOfDay, at))
         }
         if at != nil { refused += 1 }
         state.fault = .unconfirmed(said.time)
@@ -210,7 +227,7 @@ struct DateKeeper: Sendable {
         guard let expected = expected(timeOfDay, at) else { return Dating() }
         var dating = Dating()
         if var going = trial, let own = Self.expected(timeOfDay, at, after: going.newest) {
-            going.newest = (own, at)
+            going.undated((own, at))
             trial = going
             if at == nil { dating.own = own }
         }

@@ -171,6 +171,8 @@ extension GPSDPosition {
 private struct GPSDObject {
     /// Bytes.
     private static let textMax = 256
+    /// Seconds from 1970 that are a time.
+    private static let secondsMax = 1e10
 
     private let value: JSONValue
     /// Members that were asked for and have a value of another kind.
@@ -204,8 +206,13 @@ private struct GPSDObject {
         member(name) { if case .int(let int) = $0 { Int(exactly: int) } else { nil } }
     }
 
+    /// gpsd before 3.0 wrote seconds since 1970.
     mutating func time(_ name: String) -> UTCTime? {
-        member(name) { $0.string.flatMap(UTCTime.milliseconds(iso8601:)).map(UTCTime.init(milliseconds:)) }
+        member(name) { value in
+            if let text = value.string { return UTCTime.milliseconds(iso8601: text).map(UTCTime.init(milliseconds:)) }
+            guard let seconds = value.number, abs(seconds) < Self.secondsMax else { return nil }
+            return UTCTime(milliseconds: Int64((seconds * 1000).rounded()))
+        }
     }
 
     /// When gpsd opened a device, or 0 for one that it has closed.

@@ -1,5 +1,6 @@
 import NMEA
 import Positioning
+import TestSupport
 import Testing
 
 @Suite("Dates") struct DateTests {
@@ -240,6 +241,20 @@ import Testing
             let second = (0..<count).map { rmc("0915\($0 < 10 ? "0" : "")\($0)", date: "090326") }.joined()
             let times = decode(rmc("180000", date: "020326") + rmc("180001", date: "020326") + second).times
             #expect(times.count == count + 2 && times.dropFirst(2).allSatisfy { $0.hasPrefix("2026-03-09") })
+        }
+    }
+
+    /// A log of few times and dates, in any order: recordings within others, wrong dates, and none.
+    @Test(arguments: testSeeds(1...200)) func whoGoesOnWithinATrialDecidesTheSame(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let times = ["235959", "101502", "101503", "101512", "101630", "011504", "000001"]
+        let dates = ["230394", "230394", "240394", "050134", ""]
+        let text = (0..<12).map { _ in
+            rmc(times.randomElement(using: &generator)!, date: dates.randomElement(using: &generator)!)
+        }.joined()
+        let whole = decode(text)
+        for (i, place) in whole.resumes.enumerated() {
+            #expect(decode(text, resume: place).times == Array(whole.times[(i + 1)...]), "seed \(seed), epoch \(i)")
         }
     }
 
