@@ -7,7 +7,7 @@ public enum HostClock {
 
     /// A time service keeps the wall clock right at present: timesyncd, chrony and ntpd alike tell the kernel, which is asked.
     ///
-    /// The file `/run/systemd/timesync/synchronized` is no proof: it stays until the host is started again, whatever becomes of
-    /// the clock. False where the kernel may not be asked, as with `ProtectClock=` in a unit.
+    /// The file `/run/systemd/timesync/synchronized` is no proof: it stays as long as timesyncd runs, whatever becomes of the
+    /// clock. False where the kernel may not be asked, as with `ProtectClock=` in a unit.
     public static var isSynchronised: Bool { waypost_clock_synchronised() == 1 }
 }

@@ -1,10 +1,10 @@
 /// Quantities in words for people. Each accepts any number: it may come from a receiver, a file or another process.
 package enum InWords {
-    /// `850 m`, `12.3 km`
-    package static func distance(_ metres: Double) -> String {
+    /// `850 m`, `12.3 km`; in other units only from a kilometre on.
+    package static func distance(_ metres: Double, in units: DisplayUnits = .metric) -> String {
         guard metres >= 1000 else { return "\(whole(metres)) m" }
-        let tenths = whole(metres / 100)
-        return "\(tenths / 10).\(tenths % 10) km"
+        let tenths = whole(metres * 10 / units.metres)
+        return "\(tenths / 10).\(tenths % 10) \(units.way)"
     }
 
     /// `12 m`, and below a metre `0.03 m`: an accuracy is never 0.
@@ -15,7 +15,9 @@ package enum InWords {
     }
 
     /// `52 km/h`
-    package static func speed(_ metresPerSecond: Double) -> String { "\(whole(max(0, metresPerSecond) * 3.6)) km/h" }
+    package static func speed(_ metresPerSecond: Double, in units: DisplayUnits = .metric) -> String {
+        "\(whole(units.speed(max(0, metresPerSecond)))) \(units.rawValue)"
+    }
 
     /// `1 h 02 min`, `2 min 10 s`, `5 min`, `8 s`; parts of a second do not count.
     package static func span(seconds: Double) -> String { span(milliseconds: whole(seconds, 1e11) * 1000) }
@@ -45,6 +47,14 @@ package enum InWords {
     /// `5 min`, `400 ms`: a setting, of which nothing is left out.
     package static func interval(milliseconds: Int64) -> String {
         milliseconds % 1000 == 0 ? span(milliseconds: milliseconds) : "\(milliseconds) ms"
+    }
+
+    /// `3 min 27 s`, and below ten seconds `1.5 s`: a time that was measured.
+    package static func length(milliseconds: Int64) -> String {
+        guard milliseconds < 10_000, milliseconds % 1000 != 0 else { return span(milliseconds: milliseconds + 500) }
+        if milliseconds < 1000 { return "\(max(0, milliseconds)) ms" }
+        let tenths = (milliseconds + 50) / 100
+        return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
     }
 
     /// `2026-03-02 07:12:04`, UTC.

@@ -1,6 +1,6 @@
 extension UTCTime {
     /// Unix milliseconds of `2023-11-14T22:13:20.123Z`, with any number of fraction digits, or with an offset instead of
-    /// `Z`; nil for anything else.
+    /// `Z` (`+01:00`, `+0100`, `+01`); nil for anything else.
     public static func milliseconds(iso8601 text: String) -> Int64? {
         let bytes = Array(text.utf8)
         func number(_ start: Int, _ count: Int) -> Int? {
@@ -20,7 +20,7 @@ extension UTCTime {
         else { return nil }
         var end = 19
         var thousandths = 0
-        if bytes[end] == UInt8(ascii: ".") {
+        if bytes[end] == UInt8(ascii: ".") || bytes[end] == UInt8(ascii: ",") {
             let digits = bytes[(end + 1)...].prefix { (0x30...0x39).contains($0) }
             guard !digits.isEmpty else { return nil }
             for place in 0..<3 {
@@ -30,11 +30,12 @@ extension UTCTime {
         }
         let zone = bytes[end...]
         var offset = 0
-        if zone.count == 6, zone[end + 3] == UInt8(ascii: ":"), let hours = number(end + 1, 2),
-            let minutes = number(end + 4, 2),
-            zone[end] == UInt8(ascii: "+") || zone[end] == UInt8(ascii: "-")
-        {
-            offset = (hours * 60 + minutes) * (zone[end] == UInt8(ascii: "-") ? -1 : 1)
+        if let sign = zone.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") {
+            let hasColon = zone.count == 6 && zone[end + 3] == UInt8(ascii: ":")
+            guard hasColon || zone.count == 5 || zone.count == 3, let hours = number(end + 1, 2),
+                let minutes = zone.count == 3 ? 0 : number(end + zone.count - 2, 2)
+            else { return nil }
+            offset = (hours * 60 + minutes) * (sign == UInt8(ascii: "-") ? -1 : 1)
         } else if !(zone.count == 1 && zone[end] | 0x20 == UInt8(ascii: "z")) {
             return nil
         }

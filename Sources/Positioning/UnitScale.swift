@@ -13,6 +13,8 @@ package struct UnitScale: Sendable {
     var units: [Unit]
     /// What else people write, and what it should be.
     var slips: [String: String] = [:]
+    /// Units that are not read: how much of which of ours one of them is.
+    var foreign: [String: (factor: Double, unit: String)] = [:]
     /// Whether several numbers may follow one another, from large to small: `1h30m`.
     var compound = false
     /// The unit of a bare number.
@@ -40,6 +42,11 @@ package struct UnitScale: Sendable {
             if symbol.isEmpty { return .unitMissing }
             guard let unit = units.first(where: { $0.symbol == symbol }) else {
                 let small = symbol.lowercased()
+                if let (factor, unit) = foreign[small] {
+                    let converted = number * factor
+                    let rounded = converted < 10 ? (converted * 100).rounded() / 100 : (converted * 10).rounded() / 10
+                    return .unitUnknown(suggestion: rounded.decimal + unit)
+                }
                 let meant = slips[small] ?? units.first { $0.symbol.lowercased() == small }?.symbol
                 return .unitUnknown(
                     suggestion: meant.map { String(text[..<symbol.startIndex]) + $0 + text[symbol.endIndex...] })
@@ -96,7 +103,12 @@ extension UnitScale {
     package static let distance = UnitScale(
         name: "a distance", example: "50m",
         units: [Unit(symbol: "m", factor: 1), Unit(symbol: "km", factor: 1000)],
-        slips: ["meter": "m", "meters": "m", "metre": "m", "metres": "m"], base: "metres")
+        slips: ["meter": "m", "meters": "m", "metre": "m", "metres": "m"],
+        foreign: [
+            "ft": (0.3048, "m"), "feet": (0.3048, "m"), "foot": (0.3048, "m"), "'": (0.3048, "m"), "yd": (0.9144, "m"),
+            "yards": (0.9144, "m"), "mi": (1.609344, "km"), "mile": (1.609344, "km"), "miles": (1.609344, "km"),
+            "nmi": (1.852, "km"),
+        ], base: "metres")
 
     package static let speed = UnitScale(
         name: "a speed", example: "10km/h",
@@ -105,7 +117,11 @@ extension UnitScale {
             Unit(symbol: "m/s", factor: 1),
         ],
         slips: ["kmh": "km/h", "kph": "km/h", "kmph": "km/h", "kt": "kn", "kts": "kn", "knots": "kn", "mps": "m/s"],
-        base: "m/s")
+        foreign: [
+            "mph": (1.609344, "km/h"), "mi/h": (1.609344, "km/h"), "miles/h": (1.609344, "km/h"),
+            "ft/s": (0.3048, "m/s"),
+            "fps": (0.3048, "m/s"),
+        ], base: "m/s")
 
     package static let angle = UnitScale(
         name: "an angle", example: "20deg", units: [Unit(symbol: "deg", factor: 1)],

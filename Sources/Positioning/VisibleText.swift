@@ -60,6 +60,43 @@ extension String {
     }
 }
 
+extension String {
+    /// The same text, safe to show in a terminal line by line: feeds of lines and tabs stay.
+    package var visibleLines: String {
+        var text = ""
+        var rest = unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            let isKept = scalar == "\n" || scalar == "\t" || (scalar == "\r" && rest.first == "\n")
+            if scalar.needsEscape, !isKept {
+                text += scalar.writtenOut
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+
+    /// Has characters that control a terminal or end a line (C0, DEL, C1, and the separators of lines and paragraphs).
+    package var hasControls: Bool {
+        unicodeScalars.contains {
+            switch $0.value {
+            case 0x00...0x1F, 0x7F...0x9F, 0x2028, 0x2029: true
+            default: false
+            }
+        }
+    }
+
+    /// Has characters that change the order in which text is shown.
+    package var hasBidiControls: Bool {
+        unicodeScalars.contains {
+            switch $0.value {
+            case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+            default: false
+            }
+        }
+    }
+}
+
 extension Unicode.Scalar {
     /// Control characters, and those of Unicode that are seen only by what they do to others.
     fileprivate var needsEscape: Bool {

@@ -77,6 +77,10 @@ public protocol FixSource: AnyObject {
     var stray: String? { get }
     /// What bytes that are no sentences come from, and what to do, for people.
     var strayCause: String { get }
+    /// What is wrong while bytes come and no sentence, and what helps.
+    var unreadableWords: String { get }
+    /// What to look at where nothing arrives, in words for people; nil = nothing is known.
+    var silenceCause: String? { get }
     /// Makes the next attempt now: what was missing may be there.
     func retryNow(at now: EventTime)
     /// A device was added, removed or changed; nil = events were lost, so it may be any.
@@ -98,6 +102,8 @@ extension FixSource {
     public var remark: String? { nil }
     public var stray: String? { nil }
     public var strayCause: String { StrayCause.serial }
+    public var unreadableWords: String { StrayCause.unreadable(strayCause) }
+    public var silenceCause: String? { nil }
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
     public func retryNow(at now: EventTime) {}
     public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}

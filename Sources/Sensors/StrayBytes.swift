@@ -43,6 +43,21 @@ public enum StrayCause {
     public static let serial =
         "another speed, noise, a second reader, or a binary protocol; try baud = \"auto\" and another cable, and let the "
         + "receiver send NMEA alone"
+
+    /// Bytes of a serial line that are no NMEA.
+    package static func unreadable(at speed: SerialSettings.Speed) -> String {
+        switch speed {
+        case .fixed(let speed):
+            "the receiver sends data, but no NMEA: set baud = \"auto\" (now \(speed.baud)), or switch it from binary to NMEA"
+        case .auto:
+            "the receiver sends data, but no NMEA at any speed: switch it from binary to NMEA, and look for a second reader or "
+                + "a bad cable"
+        }
+    }
+
+    /// The same of any other source.
+    package static func unreadable(_ cause: String) -> String { "data comes, but no NMEA: \(cause)" }
+
     public static let tcp =
         "the line behind the server has another speed or noise, or it sends a binary protocol; set its speed, and let the "
         + "receiver send NMEA alone"

@@ -5,10 +5,15 @@ import Testing
 @Suite struct InWordsTests {
     @Test func quantities() {
         let distances: [Double] = [0, 849.6, 999.4, 1000, 12_345]
-        #expect(distances.map(InWords.distance) == ["0 m", "850 m", "999 m", "1.0 km", "12.3 km"])
+        #expect(distances.map { InWords.distance($0) } == ["0 m", "850 m", "999 m", "1.0 km", "12.3 km"])
         let accuracies: [Double] = [0.001, 0.034, 0.5, 1.4, 12]
         #expect(accuracies.map(InWords.accuracy) == ["0.01 m", "0.03 m", "0.50 m", "1 m", "12 m"])
         #expect([InWords.speed(0), InWords.speed(14.4)] == ["0 km/h", "52 km/h"])
+        #expect(DisplayUnits.allCases.map { InWords.speed(14.4, in: $0) } == ["52 km/h", "32 mph", "28 knots"])
+        #expect(DisplayUnits.allCases.map { InWords.distance(12_345, in: $0) } == ["12.3 km", "7.7 mi", "6.7 nmi"])
+        #expect(InWords.distance(999, in: .imperial) == "999 m")
+        let lengths: [Int64] = [400, 1000, 1500, 207_400, 9999]
+        #expect(lengths.map(InWords.length) == ["400 ms", "1 s", "1.5 s", "3 min 27 s", "10 s"])
         let spans: [(Int64, String)] = [
             (0, "0 s"), (8900, "8 s"), (60_000, "1 min"), (130_000, "2 min 10 s"), (3_600_000, "1 h"),
             (3_720_000, "1 h 02 min"), (90_000_000, "25 h"), (172_799_000, "47 h 59 min"), (172_800_000, "2 d"),

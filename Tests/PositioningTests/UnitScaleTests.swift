@@ -12,7 +12,9 @@ import Testing
         (.duration, "٣s", .notANumber), (.duration, "1h30min", .unitUnknown(suggestion: "1h30m")),
         (.distance, "1.2km", .value(1200)), (.speed, "36 km/h", .value(10)),
         (.speed, "5kn", .value(9260.0 / 3600)), (.angle, "20deg", .value(20)), (.size, "256MiB", .value(268_435_456)),
-        (.distance, "5", .unitMissing), (.distance, "5ft", .unitUnknown(suggestion: nil)),
+        (.distance, "5", .unitMissing), (.distance, "5ft", .unitUnknown(suggestion: "1.52m")),
+        (.distance, "0.5 mi", .unitUnknown(suggestion: "0.8km")),
+        (.speed, "60mph", .unitUnknown(suggestion: "96.6km/h")),
         (.distance, "5KM", .unitUnknown(suggestion: "5km")), (.angle, "20°", .unitUnknown(suggestion: "20deg")),
         (.distance, "1km5m", .unitUnknown(suggestion: nil)),
     ]

@@ -50,6 +50,7 @@ import Testing
     }
 
     @Test func jsonStaysJSON() {
+        #expect("a,\u{9b}2J\tb\r\nc\u{202e}\r\n".visibleLines == "a,\\x9b2J\tb\r\nc\\u{202e}\r\n")
         #expect(#"{"a":"é"}"#.visibleJSON == #"{"a":"é"}"#)
         #expect("{\"a\":\"\u{9b}2J\u{202e}\u{e0041}\"}".visibleJSON == #"{"a":"\u009b2J\u202e\udb40\udc41"}"#)
     }

@@ -23,8 +23,8 @@ public struct GPSDFinding: Hashable, Sendable {
 extension GPSDSettings {
     /// Connects, requests the devices, and disconnects. It does not wake receivers that have no clients.
     ///
-    /// - Parameter timeout: for the whole inquiry.
-    public func inquire(timeout: Duration = .seconds(3)) -> GPSDFinding {
+    /// - Parameter timeout: for the whole inquiry. A gpsd that this starts needs some seconds to answer.
+    public func inquire(timeout: Duration = .seconds(10)) -> GPSDFinding {
         let end = EventTime(nanoseconds: waypost_boottime_ns()) + timeout
         let connection: GPSDConnection
         do throws(SourceProblem) {

@@ -62,6 +62,13 @@ public final class UDPSource: FixSource {
     public var stray: String? { live.strayWords }
     public var strayCause: String { StrayCause.udp }
 
+    public var silenceCause: String? {
+        if refused > 0 { return "datagrams come, but from other addresses than \(settings.from ?? "")" }
+        guard settings.host == "127.0.0.1" || settings.host == "::1" else { return nil }
+        return
+            "only programs on this machine can send there: for a sender elsewhere set host = \"0.0.0.0\", and from to its address"
+    }
+
     public var counters: NMEACounters { live.counters }
     public var satellites: SatelliteView? { live.satellites }
     public var antenna: AntennaState? { live.antenna }

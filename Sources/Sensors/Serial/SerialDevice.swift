@@ -115,6 +115,14 @@ public enum SerialName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Why no line has this name now, for people; nil = one has, or that shows only when it is opened.
+    package var absence: String? {
+        do throws(SourceProblem) {
+            _ = try node(among: SerialDevice.all)
+            return nil
+        } catch { return error.description }
+    }
+
     /// The node to open now.
     ///
     /// - Parameter devices: asks what is plugged in.

@@ -34,9 +34,9 @@ final class SerialPort {
     private let node: String?
 
     /// - Throws: a ``SourceProblem`` that says what to do.
-    init(path: String) throws(SourceProblem) {
+    init(path: String, readsOnly: Bool = false) throws(SourceProblem) {
         // Without O_NONBLOCK the open may wait for carrier.
-        let fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        let fd = open(path, (readsOnly ? O_RDONLY : O_RDWR) | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         guard fd >= 0 else { throw Self.openProblem(path, errno) }
         self.fd = fd
         self.path = path
@@ -118,7 +118,8 @@ final class SerialPort {
             switch code {
             case ENOENT: "is the receiver plugged in, and does the name still fit? See /dev/serial/by-id"
             case EACCES:
-                "this user is not in group \(group(of: path) ?? "dialout"), which owns it, and no udev rule gives it access"
+                "no udev rule gives this user access, and it is not in group \(group(of: path) ?? "dialout"), which owns it: "
+                    + "sudo waypost init adds the rule, which lasts over plugs and boots"
             // Not the file's mode: a device cgroup denies it.
             case EPERM:
                 "blocked by DeviceAllow= of the unit: name its major number there (char-166 ttyACM, char-188 ttyUSB)"

@@ -67,6 +67,7 @@ public final class SerialSource: FixSource {
     public var remark: String? { owner.remark }
     public var stray: String? { live.strayWords }
     public var strayCause: String { StrayCause.serial }
+    public var unreadableWords: String { StrayCause.unreadable(at: settings.speed) }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
