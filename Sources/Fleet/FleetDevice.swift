@@ -125,7 +125,7 @@ struct FleetDevice {
             case .wait(let until):
                 wake = until
                 return
-            case .preview, .bind, .refreshCredentials:
+            case .preview, .position, .bind, .refreshCredentials:
                 // None of them is asked for with these settings.
                 wake = nil
                 return

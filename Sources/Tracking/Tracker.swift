@@ -794,6 +794,23 @@ public struct Tracker: Sendable {
         recorder.record(location, present, &effects)
     }
 
+    /// The newest fix as a record of it would be; nil before a first one.
+    public var newestLocation: Location? {
+        guard let fix = fixes.newest, let time = fix.time else { return nil }
+        return Location(fix, time: time, context(held: heldPlace), event: .none, reason: nil)
+    }
+
+    /// Where each trackable is on its way as of the newest fix, whether or not that is recorded; empty while the asset is parked,
+    /// outside the hours, and before a first fix.
+    public var positions: [Location] {
+        guard inHours, motion.isMoving, let position = newestLocation else { return [] }
+        return settings.trackables.map { trackable in
+            var own = position
+            own.trackable = trackable.id
+            return own
+        }
+    }
+
     private mutating func closeSegments(
         before event: Location? = nil, moving: Bool? = nil, _ effects: inout [Effect]
     ) {

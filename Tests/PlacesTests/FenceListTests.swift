@@ -91,6 +91,14 @@ import Tracking
             ("", "found no valid JSON at byte 0, expected JSON"), ("{}", noArray), (#"{"geofences":{}}"#, noArray),
             ("[]", noArray), (venue("7"), "geofences[0]: found something else, expected an object"),
             (venue(#"{"radius":50}"#), "geofences[0].id: found no id, expected a text or a whole number"),
+            (
+                venue(#"{"id":"a\u009b2J","radius":50}"#),
+                "geofences[0]: found an id with control characters, expected plain text"
+            ),
+            (
+                venue(#"{"id":"a\u202e","radius":50}"#),
+                "geofences[0]: found an id with characters that change the order of text, expected plain text"
+            ),
             (#"{"geofences":[],"geofences":[]}"#, "found two members of one name, expected each once"),
         ]
         for (text, problem) in rows { #expect(problems(text) == [problem], "\(text)") }

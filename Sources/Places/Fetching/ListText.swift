@@ -58,9 +58,10 @@ package enum ListText {
             if text.utf8.count > 128 {
                 throw Mistake(found: "\(word) of \(text.utf8.count) bytes", expected: "at most 128")
             }
-            if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                throw Mistake(found: "\(word) with control characters", expected: "plain text")
-            }
+            if text.hasControls { throw Mistake(found: "\(word) with control characters", expected: "plain text") }
+        }
+        if id.hasBidiControls {
+            throw Mistake(found: "an id with characters that change the order of text", expected: "plain text")
         }
     }
 

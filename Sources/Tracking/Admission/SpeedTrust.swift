@@ -1,16 +1,18 @@
 import Positioning
 
-/// Whether the speed that a receiver reports is one: some report 0 wherever they go.
+/// Whether the speed that a receiver reports is one: some report 0 wherever they go, or while it lags behind.
 struct SpeedTrust: Sendable {
     private enum Verdict {
-        /// It has been 0 all the time.
+        /// It has been next to 0 all the time.
         case unproven
         /// It has been another.
         case proven
-        /// It was 0 all the time while the position moved on.
+        /// It was next to 0 all the time while the position moved on.
         case stuck
     }
 
+    /// m/s; a receiver that says less says that it stands.
+    private static let speedMin = 0.1
     /// Seconds of fixes that move on, after which a speed of 0 is none.
     private static let span = 20.0
     /// At least so many fixes, and seconds between two of the trail.
@@ -21,9 +23,9 @@ struct SpeedTrust: Sendable {
     private var verdict = Verdict.unproven
     private var trail = RingBuffer<(at: EventTime, coordinate: Coordinate)>(countMax: countMax)
 
-    /// The speed is 0, and means nothing.
+    /// The speed is next to 0, and means nothing.
     var isStuck: Bool { verdict == .stuck }
-    /// No fix has had another speed than 0.
+    /// No fix has had another speed.
     private var isUnproven: Bool { verdict == .unproven && !trail.isEmpty }
 
     /// Another source, or the same one anew.
@@ -32,7 +34,7 @@ struct SpeedTrust: Sendable {
     /// - Returns: whether this fix shows that the speed means nothing.
     mutating func observe(_ fix: Fix, at: EventTime) -> Bool {
         guard verdict != .proven, let speed = fix.speed else { return false }
-        guard speed == 0 else {
+        guard speed < Self.speedMin else {
             verdict = .proven
             trail.removeAll()
             return false
@@ -45,7 +47,7 @@ struct SpeedTrust: Sendable {
             if seconds > Self.span { trail.removeAll() }
         }
         trail.append((at, fix.coordinate))
-        while trail.count > 2, at.seconds(since: trail[1].at) >= Self.span { trail.removeFirst() }
+        while trail.count > Self.fixesMin, at.seconds(since: trail[1].at) >= Self.span { trail.removeFirst() }
         guard at.seconds(since: trail[0].at) >= Self.span, movesOn() else { return false }
         verdict = .stuck
         return true

@@ -12,6 +12,9 @@ struct Search: Sendable {
     private var positions = PlaceEstimate(countMax: 64)
     private var fixes = 0
     private var moving = Persistence()
+    /// The last positions, a few seconds apart, of a receiver without speeds.
+    private var trail = RingBuffer<(at: EventTime, coordinate: Coordinate)>(countMax: Tuning.leadPositions)
+    private var leading = Persistence()
 
     init(since: EventTime) { self.since = since }
 
@@ -23,10 +26,16 @@ struct Search: Sendable {
         if since == at {
             positions.reset()
             fixes = 0
+            forgetEvidence()
         }
         let settings = signals.settings
         moving.observe(signals.window.evidence >= settings.startEvidence, at: at)
-        if moving.holds(settings.consecutiveFixes, for: settings.motionTriggerDelay) { return .departed }
+        leading.observe(leads(sighting, signals), at: at)
+        if moving.holds(settings.consecutiveFixes, for: settings.motionTriggerDelay)
+            || leading.holds(1, for: settings.motionTriggerDelay)
+        {
+            return .departed
+        }
 
         let waited = at.seconds(since: since)
         positions.add(fix.coordinate, accuracy: fix.horizontalAccuracy, at: at)
@@ -41,5 +50,31 @@ struct Search: Sendable {
         return positions.median().map { .place($0) }
     }
 
-    mutating func forgetEvidence() { moving.reset() }
+    mutating func forgetEvidence() {
+        moving.reset()
+        leading.reset()
+        trail.removeAll()
+    }
+
+    /// Without speeds: whether the positions lead away steadily. The error of a cold start fades, and one of multipath is a
+    /// single step.
+    private mutating func leads(_ sighting: Sighting, _ signals: MotionSignals) -> Bool {
+        guard !signals.window.hasDoppler else {
+            if trail.count > 0 { trail.removeAll() }
+            return false
+        }
+        if let last = trail.last, sighting.at.seconds(since: last.at) < Tuning.leadSpacing { return leading.count > 0 }
+        trail.append((sighting.at, sighting.fix.coordinate))
+        guard trail.count >= Tuning.leadPositionsMin else { return false }
+        var way = Advance(from: trail[0].coordinate)
+        var speed = 0.0
+        for index in 1..<trail.count {
+            let (before, now) = (trail[index - 1], trail[index])
+            speed = before.coordinate.distance(to: now.coordinate) / now.at.seconds(since: before.at)
+            guard speed <= Reach.speedMax else { return false }
+            way.add(now.coordinate)
+        }
+        return way.leads(over: 3 * max(5, signals.accuracy(of: sighting.fix)))
+            && speed >= Tuning.leadSpeedShare * way.net / sighting.at.seconds(since: trail[0].at)
+    }
 }

@@ -20,6 +20,12 @@ enum Tuning {
     static let searchFixes = 3
     /// Seconds after which a receiver that is not accurate has a place too.
     static let searchMax = 300.0
+    /// Positions without speeds that are judged together, at least and at most, and the seconds between two of them.
+    static let leadPositionsMin = 4
+    static let leadPositions = 5
+    static let leadSpacing = 4.5
+    /// The last of their steps is this fast, as a share of the mean speed: the error of a cold start fades.
+    static let leadSpeedShare = 0.8
 
     // MARK: Parked
 

@@ -27,6 +27,8 @@ import Testing
         let found = try #require(stuck(driving(60, after: 300)))
         #expect((307...325).contains(found))
         #expect(stuck((0..<10).map { Double($0) * 70 }, interval: 5) != nil)
+        // A speed that lags behind says 0.02 knots for as long.
+        #expect(stuck((0..<10).map { Double($0) * 70 }, interval: 12, speed: { _ in 0.01 }) == 36)
     }
 
     @Test func whatIsNoWayOrHadASpeedBeforeIsNone() {

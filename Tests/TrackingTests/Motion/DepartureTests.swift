@@ -335,4 +335,25 @@ import Tracking
         #expect(Set(course.records.map(\.coordinate)).count == 1)
         #expect(course.tracker.snapshot.odometer == 0)
     }
+
+    /// Without speeds, a position each 12 s: metres to the north of the first one.
+    @Test(arguments: [
+        ([0, 0, 13, 58, 131, 223, 300], 48.0), ([0, 11, 56, 142, 253, 309, 400], 36),
+        // On foot from the first fix on.
+        ([0, 15, 30, 42, 57, 75, 90, 105], 36),
+        // A cold start whose error fades; a step and back.
+        ([0, 60, 95, 112, 121, 126, 128, 129], nil), ([0, 1, 1, 40, 1, 0, 2, 1], nil),
+    ])
+    func aSearchForTheFirstPlaceEndsWithPositionsThatLeadAway(north: [Double], departs: Double?) throws {
+        var script = Script()
+        script.accuracy = nil
+        script.tellsSpeed = false
+        for metres in north {
+            script.north = metres
+            script.fix()
+            script.elapsed += 12
+        }
+        let changes = Course(script).changes
+        #expect(changes.first { $0.moving }?.at.seconds == departs, "\(changes)")
+    }
 }

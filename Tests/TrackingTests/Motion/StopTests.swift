@@ -142,22 +142,20 @@ import Tracking
         #expect(abs(course.tracker.snapshot.odometer - script.north) < 15)
     }
 
-    /// A phone in a jam: a position each five seconds, with neither speed nor accuracy, that creeps by 168 m in five minutes.
-    @Test func withoutSpeedsAJamThatCreepsIsNoStop() {
+    /// A phone with neither speed nor accuracy stands for four minutes, and has crept on for one when the stop is due.
+    @Test(arguments: [(0.1, 0.5, false), (0.2, 1, true)])
+    func withoutSpeedsAHaltThatWasCreptAwayFromIsNoStop(rate: Double, speed: Double, isSilent: Bool) {
         var script = Script()
-        (script.rate, script.tellsSpeed, script.accuracy) = (0.2, false, nil)
+        (script.rate, script.tellsSpeed, script.accuracy) = (rate, false, nil)
         script.stand(60)
-        script.driveOff(120)
+        script.driveOff(300)
         script.brake()
-        for _ in 0..<12 {
-            script.stand(20)
-            script.drive(5, to: 2)
-            script.drive(5, to: 0)
-            script.north += 4
-        }
-        let end = script.elapsed
-        script.driveOff(100)
-        #expect(end > 400 && !Course(script).story.contains("-stop-timeout"))
+        if isSilent { script.wait(240) } else { script.stand(240) }
+        script.drive(1 / rate, to: speed)
+        script.drive(260)
+        script.driveOff(60, at: 6)
+        let story = Course(script).story
+        #expect(story.count == 2 && !story.contains("-stop-timeout"), "\(story)")
     }
 
     /// The end is the last manoeuvre into the bay, not the pause before it.
