@@ -9,10 +9,17 @@ extension AgentConfig {
         path: String, environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         var texts: [(name: String, bytes: [UInt8])] = []
+        var total = 0
         var problems: [ConfigurationProblem] = []
         for name in [path] + dropIns(beside: path, &problems) {
             switch contents(of: name) {
-            case .success(let bytes): texts.append((name, bytes))
+            case .success(let bytes):
+                texts.append((name, bytes))
+                total += bytes.count
+                guard total <= totalMax else {
+                    let words = "found more than \(totalMax >> 20) MiB with the files before it, expected less"
+                    throw ConfigurationProblems(problems + [ConfigurationProblem("\(name): \(words)")])
+                }
             case .failure(let unreadable): problems.append(unreadable.problem)
             }
         }
@@ -100,6 +107,8 @@ extension AgentConfig {
     }
 
     private static let bytesMax = 1 << 20
+    /// Bytes of the file and all its drop-ins.
+    private static let totalMax = 2 << 20
 
     /// A missing directory is no problem, an unreadable one is.
     private static func dropIns(beside path: String, _ problems: inout [ConfigurationProblem]) -> [String] {

@@ -34,6 +34,8 @@ extension AgentConfig {
         let remoteTable = root.table("remote")
 
         device = Self.device(deviceTable)
+        deviceTable.read(
+            "units", into: &units, as: .word(DisplayUnits.allCases.map { ($0.rawValue, $0) }))
         var source = SourceConfig(reading: sourceTable)
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
@@ -71,7 +73,8 @@ extension AgentConfig {
         channels = ChannelConfig.all(channelTables, device: device)
         profiles.checkUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
         rules.asking = tracking.asking(resolutionTable, preset: preset) + [movingAsks].compactMap(\.self)
-        tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
+        // Where only the newest position counts it comes from memory.
+        tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine && $0.settings.delivery == .all }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)
         metrics = MetricsConfig(reading: metricsTable)

@@ -1,12 +1,15 @@
 import Delivery
 import Logging
 import Outbox
+import Positioning
 import Tracking
 
 /// The whole configuration. The composition root gives each part its own settings.
 public struct AgentConfig: Sendable {
     /// The name under which endpoints know this device, unless one names its own.
     public var device: String
+    /// In what people read speeds.
+    public var units = DisplayUnits.metric
     public var source: SourceConfig
     public var tracking: Tracker.Settings
     /// What decides the rule of `tracking`: see `decideRules`.
@@ -65,6 +68,9 @@ public struct LoadedConfiguration: Sendable {
     public var refused: ConfigurationProblems?
 
     public var files: [String] { texts.map(\.path) }
+
+    /// The same, and the files that these name.
+    public var allFiles: [String] { files + included.map(\.path) }
 }
 
 /// A file as it was read.

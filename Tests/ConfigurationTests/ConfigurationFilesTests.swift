@@ -63,6 +63,22 @@ import Testing
         #expect(report() == ["waypost.toml: found more than 1 MiB, expected a configuration"])
     }
 
+    @Test func soAreDropInsThatAreHugeTogether() throws {
+        try directory.write("waypost.toml", smallest)
+        try directory.makeDirectory("waypost.d")
+        for name in ["a", "b", "c"] {
+            try directory.write("waypost.d/\(name).toml", String(repeating: "#", count: 1 << 20))
+        }
+        #expect(report() == ["waypost.d/b.toml: found more than 2 MiB with the files before it, expected less"])
+    }
+
+    /// A line of its own could say that a file is valid, or be of another severity in the journal.
+    @Test func aProblemIsOneLineWhateverANameIs() throws {
+        try directory.write("waypost.toml", "\"\\n<0>x: valid\" = 1\n" + smallest)
+        let found = report()
+        #expect(found.count == 1 && found[0].contains(#"\x0a<0>x: valid"#) && !found[0].contains("\n"), "\(found)")
+    }
+
     @Test func dropInsAreMergedInTheOrderOfTheirNames() throws {
         try directory.write(
             "waypost.toml", smallest + upload + "name = \"a\"\n[tracking]\nheartbeat = \"1m\"\nring = \"1m\"")

@@ -100,6 +100,10 @@ import Testing
         → w.toml:7:13: tracking.heartbeat: found "300" without a unit, expected a duration such as "5m" (units ms, s, m, h, d; a bare number is seconds)
         [tracking] ⏎ speed_limit = "100kmh"
         → w.toml:7:15: tracking.speed_limit: found "100kmh", expected a speed such as "10km/h" (units km/h, kn, m/s; a bare number is m/s) (did you mean "100km/h"?)
+        [tracking] ⏎ speed_limit = "60mph"
+        → w.toml:7:15: tracking.speed_limit: found "60mph", expected a speed such as "10km/h" (units km/h, kn, m/s; a bare number is m/s) (did you mean "96.6km/h"?)
+        [sampling] ⏎ bound = "30ft"
+        → w.toml:7:9: sampling.bound: found "30ft", expected a distance such as "50m" (units m, km; a bare number is metres) (did you mean "9.14m"?)
         [outbox] ⏎ max_bytes = "256mb"
         → w.toml:7:13: outbox.max_bytes: found "256mb", expected a size such as "256MiB" (units B, kB, KiB, MB, MiB, GB, GiB; a bare number is bytes), or "off" (did you mean "256MB"?)
         // Ranges.
@@ -189,6 +193,10 @@ import Testing
         name = "main" → w.toml:4:1: endpoint.base_url: found nothing, expected a URL such as "https://fleet.example"
         base_url = "fleet.example"
         → w.toml:5:12: endpoint.base_url: found "fleet.example", expected a URL such as "https://fleet.example" (did you mean "https://fleet.example"?)
+        base_url = "traccar.lan:5055"
+        → w.toml:5:12: endpoint.base_url: found "traccar.lan:5055", expected a URL such as "https://fleet.example" (did you mean "http://traccar.lan:5055"?)
+        base_url = "fleet.example:https"
+        → w.toml:5:12: endpoint.base_url: found "fleet.example:https", expected a URL such as "https://fleet.example"
         base_url = "htps://fleet.example"
         → w.toml:5:12: endpoint.base_url: found "htps://fleet.example", expected a URL such as "https://fleet.example" (did you mean "https://fleet.example"?)
         base_url = "https://u:pw@fleet.example"
@@ -220,7 +228,7 @@ import Testing
         name = "main" ⏎ base_url = "https://b.example" ⏎ [[endpoint]] ⏎ name = "main" ⏎ base_url = "https://b.example"
         → w.toml:8:8: endpoint.name: found "main" again, expected a name that no other endpoint has
         base_url = "https://fleet.example" ⏎ [[endpoint]] ⏎ name = "main" ⏎ base_url = "https://b.example"
-        → w.toml:4:1: endpoint.name: found nothing, expected a name of 1 to 32 characters a-z, 0-9 and -
+        → w.toml:4:1: endpoint.name: with two or more endpoints each needs a name: name = "main" for the one that had none so far, since what waits for it is kept under that name, and another, such as name = "traccar"
         """#)
 
     @Test(arguments: endpoints) func wrongEndpoint(text: String, message: String) {
@@ -239,6 +247,7 @@ import Testing
 
     static let wholeTexts = rows(
         #"""
+        a = “x” → w.toml:1:5: not valid TOML: could not determine value type (found the typographic quotation mark “: TOML knows only " and ')
         a = 5m → w.toml:1:6: not valid TOML: expected digit, saw 'm' (a value with letters needs quotes: "5m")
         [source] ⏎ kind = serial
         → w.toml:2:8: not valid TOML: could not determine value type (a value with letters needs quotes: "serial")

@@ -42,11 +42,19 @@ import Tracking
             "[[trackable]]\nid = \"a\"\nconstraints = { battery_threshold = 20, low_battery_multiplier = 3 }\n",
             "constraints of trackable a"
         ),
-        (
-            "[[endpoint]]\nbase_url = \"https://a.example\"\ndelivery = \"latest\"\n",
-            "delivery = \"latest\" of endpoint main"
-        ),
     ]
+
+    /// The positions of such an endpoint come from memory: what is recorded is the same with it and without.
+    @Test(arguments: [
+        "delivery = \"latest\"", "delivery = \"latest\"\nfeed = \"engine\"",
+        "profile = \"home-assistant\"\nvars = { user = \"a\", tid = \"b\" }",
+    ])
+    func anEndpointForTheNewestPositionChangesNoSampling(keys: String) throws {
+        let latest = "[[endpoint]]\nname = \"now\"\nbase_url = \"https://b.example\"\n\(keys)\n"
+        let named = upload.replacing("[[endpoint]]", with: "[[endpoint]]\nname = \"main\"")
+        #expect(try tracking(named + latest).isSame(as: tracking(named)))
+        #expect(try tracking(named).ruleReason == .nothingAsks)
+    }
 
     @Test(arguments: asking)
     func whatAsksForAResolutionGetsIt(text: String, by setting: String) throws {

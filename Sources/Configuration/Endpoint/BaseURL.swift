@@ -18,8 +18,11 @@ package struct BaseURL: Equatable {
 
     package static func parse(_ text: String) -> Result<BaseURL, Mistake> {
         guard let separator = text.firstOccurrence(of: "://") else {
-            let hostLike = text.contains(".") || text.hasPrefix("localhost")
-            return .failure(Mistake(suggestion: hostLike ? "\"https://\(text)\"" : nil))
+            let hostLike = text.contains(".") || text.contains(":") || text.hasPrefix("localhost")
+            let complete = "\(usualScheme(of: text))://\(text)"
+            // What would be wrong again is no help.
+            guard hostLike, case .success = parse(complete) else { return .failure(Mistake()) }
+            return .failure(Mistake(suggestion: complete.asTOML))
         }
         let scheme = text[..<separator.lowerBound].lowercased()
         let schemes = ["https", "http", "mqtts", "mqtt", "wss", "ws"]
@@ -64,6 +67,21 @@ package struct BaseURL: Equatable {
                 isEncrypted: ["https", "mqtts", "wss"].contains(scheme), isBroker: !scheme.hasPrefix("http"),
                 host: host,
                 text: "\(scheme)://\(rest)"))
+    }
+
+    /// By the port on which a server usually listens itself, which is without TLS but for brokers.
+    ///
+    /// - Parameter text: an address without a scheme.
+    private static func usualScheme(of text: String) -> String {
+        let authority = text.prefix { $0 != "/" }
+        guard let colon = authority.lastIndex(of: ":") else { return "https" }
+        return switch authority[authority.index(after: colon)...] {
+        case "1883": "mqtt"
+        case "8883": "mqtts"
+        // Traccar, InfluxDB, Home Assistant, OwnTracks Recorder, and what is tried out.
+        case "5055", "8086", "8123", "8083", "8080", "3000", "80": "http"
+        default: "https"
+        }
     }
 
     private static func host(of authority: Substring) -> String? {

@@ -25,7 +25,14 @@ extension EndpointConfig {
     }
 
     private static func name(_ table: TableReader, isOnly: Bool) -> String? {
-        guard isOnly else { return table.require("name", as: .shortName) }
+        guard isOnly else {
+            if table.has("name") { return table.require("name", as: .shortName) }
+            table.report(
+                "name",
+                "with two or more endpoints each needs a name: name = \"main\" for the one that had none so far, since what waits for it "
+                    + "is kept under that name, and another, such as name = \"traccar\"", at: table.position)
+            return nil
+        }
         var name = "main"
         table.read("name", into: &name, as: .shortName)
         return name

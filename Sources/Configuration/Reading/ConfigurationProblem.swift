@@ -28,9 +28,9 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
         self.dependsOnReader = dependsOnReader
     }
 
-    /// `file:line:column: key: found …, expected … (did you mean …?)`
+    /// `file:line:column: key: found …, expected … (did you mean …?)`, in one line whatever the names of keys and files are.
     public var description: String {
-        [position?.description, key, message].compactMap { $0 }.joined(separator: ": ")
+        [position?.description, key, message].compactMap { $0 }.joined(separator: ": ").visible(bytesMax: .max)
     }
 }
 

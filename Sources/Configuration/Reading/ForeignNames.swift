@@ -48,6 +48,11 @@ enum ForeignNames {
         "pubInterval": Home("[resolution.default]", "interval"),
         "ignoreInaccurateLocations": Home("[tracking]", "accuracy_limit"),
         "deviceId": Home("[device]", "id"),
+        // gpsd, gpsbabel and terminal programs.
+        "baudrate": Home("[source]", "baud"),
+        "baud_rate": Home("[source]", "baud"),
+        "baudRate": Home("[source]", "baud"),
+        "speed": Home("[source]", "baud"),
         "frequency": Home("[resolution.default]", "interval"),
         "distance": Home("[resolution.default]", "displacement"),
     ]

@@ -112,7 +112,9 @@ extension TOMLTable {
             reason = reason[reason.index(after: colon)...].drop { $0 == " " }
         }
         var message = "not valid TOML: \(reason)"
-        if let bare = unquotedValue(in: line) {
+        if let quote = line.first(where: { "“”„‟‘’‚«»″".contains($0) }) {
+            message += " (found the typographic quotation mark \(quote): TOML knows only \" and ')"
+        } else if let bare = unquotedValue(in: line) {
             message += " (a value with letters needs quotes: \"\(bare)\")"
         }
         return message

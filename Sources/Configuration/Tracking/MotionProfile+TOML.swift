@@ -17,13 +17,8 @@ package struct WrittenRules: Sendable {
 }
 
 extension AgentConfig {
-    /// The rule where none is written: as few points as needed, unless a setting says how finely, or an endpoint wants the
-    /// latest.
-    package mutating func decideRules() {
-        let latest = endpoints.first { $0.settings.delivery == .latest }
-            .map { "delivery = \"latest\" of endpoint \($0.settings.name)" }
-        tracking.decide(rules, asking: rules.asking.first ?? latest)
-    }
+    /// The rule where none is written: as few points as needed, unless a setting says how finely.
+    package mutating func decideRules() { tracking.decide(rules, asking: rules.asking.first) }
 }
 
 extension Tracker.Settings {
