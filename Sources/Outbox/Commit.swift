@@ -108,17 +108,21 @@ public struct FormRequest: Hashable, Sendable {
     public var isProbe: Bool
     /// Host wall clock, Unix milliseconds. It is not kept when it is more than 5 min before the newest row.
     public var sentMs: Int64?
+    /// With `delivery = "latest"`, times up to which the server has seen positions; see `PositionFeed`.
+    public var shown: [String?: UTCTime]
     /// Matches the reply to the request.
     public var number: Int
 
     public init(
-        endpoint: String, route: String? = nil, limit: Int, isProbe: Bool = false, sentMs: Int64?, number: Int = 0
+        endpoint: String, route: String? = nil, limit: Int, isProbe: Bool = false, sentMs: Int64?,
+        shown: [String?: UTCTime] = [:], number: Int = 0
     ) {
         self.endpoint = endpoint
         self.route = route
         self.limit = limit
         self.isProbe = isProbe
         self.sentMs = sentMs
+        self.shown = shown
         self.number = number
     }
 
@@ -195,6 +199,10 @@ public struct CommitReply: Hashable, Sendable {
     public var removed: [RemovedEndpoint] = []
     /// What retention removed in this commit.
     public var dropped: DropCounts
+    /// Which limit has removed rows last since the queue was opened; nil = none has.
+    public var limitReached: QueueLimit?
+    /// The file system has less free than `OutboxSettings.minFree`; nil = it has enough, or was not looked at.
+    public var shortage: SpaceShortage?
     /// Rows in the queue, for any endpoint.
     public var rows: Int
     /// One for each order of the commit.
@@ -258,6 +266,9 @@ public struct DropCounts: Hashable, Sendable {
 
     public init(oldest: Int = 0) { self.oldest = oldest }
 
+    /// Rows that no longer say what they said, and not for a coarser track that was asked for.
+    public var lost: Int { oldest + newest + expired + events }
+
     public static func += (total: inout DropCounts, more: DropCounts) {
         total.oldest += more.oldest
         total.newest += more.newest
@@ -265,6 +276,22 @@ public struct DropCounts: Hashable, Sendable {
         total.expired += more.expired
         total.events += more.events
     }
+}
+
+/// A limit of the queue, by its key in the configuration.
+public enum QueueLimit: String, Hashable, Sendable {
+    case maxRecords = "max_records"
+    case maxBytes = "max_bytes"
+    case maxAge = "max_age"
+    case minFree = "min_free"
+}
+
+/// Bytes that a file system has free, and those that it must have.
+public struct SpaceShortage: Hashable, Sendable {
+    public var free: Int64
+    public var wanted: Int64
+
+    public init(free: Int64, wanted: Int64) { (self.free, self.wanted) = (free, wanted) }
 }
 
 /// How much waits for one endpoint.
@@ -288,6 +315,9 @@ public struct EndpointDepth: Hashable, Sendable {
     public var finishedUnsent: [String: Int] = [:]
     /// It has accepted something since its address, device or asset was set.
     public var acceptedBefore = false
+    /// Since the queue was opened, `base_url` was found changed while rows waited, and what was there before had accepted
+    /// nothing: they go to the new one without an order.
+    public var isMoved = false
     /// `EndpointSettings.fingerprint` that its rows wait for; nil when it is the configured one.
     public var boundTo: String?
 

@@ -54,6 +54,7 @@ public final class Outbox {
     private var cache = PageCache.unknown
     /// Openings that have failed since the last one that did not.
     private var failedOpenings = 0
+    private var failingReads = FailingReads()
     private var setAsides = SetAsidePace()
     private var isClosed = false
 
@@ -90,16 +91,17 @@ public final class Outbox {
             self.lock = lock
             let left = QueueNote(lock.note)
             committed.earlierEnd = left?.log
-            let queue = try open()
+            let queue = try open(noted: left)
             // No earlier run gave numbers of it.
             if queue.opened.isNew { processRun.leap = 0 }
             database = queue.database
             adopt(queue.opened)
             salvaging.adopt(queue.plan)
-            if let left, left.uuid == uuid, left.lastSeq > ledger.lastSeq {
+            if let left, left.uuid == uuid, !queue.opened.isNew, left.lastSeq > ledger.lastSeq {
                 if queue.setAside == nil { held.foundOlder(than: left.lastSeq, through: ledger.lastSeq) }
                 skip(to: left.lastSeq, in: queue.database)
             }
+            if let left, queue.opened.isNew, queue.setAside == nil { held.foundNone(after: left.lastSeq) }
         } catch {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
             // With what the disk holds, as far as it can be read.
@@ -126,6 +128,7 @@ public final class Outbox {
         ledger.lastSeq = last
         let stored: Void? = try? database.transaction { () throws(OutboxError) in try database.writeCounts(ledger) }
         if stored != nil { (ledger.mark, committed.lastSeq) = (last, last) }
+        held.settle(storedBytes: database.storedBytes)
     }
 
     /// The last rows on disk, oldest first; none where they cannot be read.
@@ -141,9 +144,10 @@ public final class Outbox {
         reply.depths = ledger.depths
         reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
+        (reply.limitReached, reply.shortage) = (ledger.retention.reached, ledger.retention.shortage)
         reply.recovery = salvaging.report(
             onDisk: memory == nil, at: medium.now, of: QueueFiles(path: settings.path, medium: medium))
-        reply.replacement = held.report
+        reply.replacement = held.report(held.spoiled.map { salvaging.rest(of: $0.copy, lostBefore: $0.lostBefore) })
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
         reply.sentUnstored = sentUnstored
@@ -207,7 +211,9 @@ public final class Outbox {
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         let reply: CommitReply
+        let failed = medium.failedReads
         do throws(OutboxError) { reply = try storeOnDisk(commit) } catch {
+            note(error, since: failed)
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
         }
@@ -271,7 +277,7 @@ public final class Outbox {
             guard held.settle(storedBytes: database.storedBytes) else { return reply }
         }
         let changes = database.connection.totalChanges
-        salvage(database, at: commit.ages?.now)
+        salvage(database, commit.ages)
         if self.database !== database || database.connection.totalChanges != changes {
             held.settle(storedBytes: self.database?.storedBytes ?? 0)
         }
@@ -315,13 +321,14 @@ public final class Outbox {
 
     /// Brings some rows of a damaged copy back, after a commit that is on the medium whatever becomes of this.
     ///
-    /// - Parameter now: boot clock.
-    private func salvage(_ database: Database, at now: EventTime?) {
+    /// - Parameter ages: with the present of the commit.
+    private func salvage(_ database: Database, _ ages: AgeReference?) {
         let files = QueueFiles(path: settings.path, medium: medium)
         planOthers(database, files)
         guard self.database === database else { return }
-        guard let step = salvaging.read(for: endpoints, of: files, maxBytes: settings.maxBytes) else { return }
-        let plan = salvaging.plan
+        guard var step = salvaging.read(for: endpoints, of: files, maxBytes: settings.maxBytes) else { return }
+        let (plan, now) = (salvaging.plan, ages?.now)
+        if step.next.lost > plan.lost { step.next.lostMs = max(0, ages?.trusted?.milliseconds ?? 0) }
         do throws(OutboxError) {
             do throws(OutboxError) {
                 try bringBack(step, in: database, at: now)
@@ -490,23 +497,28 @@ public final class Outbox {
     ///   - plan: what is to be brought back besides what this may set aside; nil = as the file has it.
     ///   - before: the endpoints; none = as the file has them.
     ///   - expected: rows in the file that one of them still needs; nil = as the file has it.
+    ///   - noted: what the process before this one has left.
     private func open(
         lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], expected: Int? = nil,
-        damage: OutboxError? = nil
+        noted: QueueNote? = nil, damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var opening = QueueOpening(
             settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, committed: committed, known: known, expected: expected,
-            damage: damage, maySetAside: !worksWithoutDisk || setAsides.mayBegin(at: medium.now), cache: cache,
-            access: readers?.access ?? .readWrite, isPatient: failedOpenings < Self.patience)
+            noted: noted, damage: damage, maySetAside: !worksWithoutDisk || setAsides.mayBegin(at: medium.now),
+            cache: cache,
+            access: readers?.access ?? .readWrite,
+            isPatient: failedOpenings < Self.patience && !areReadsLasting)
         try held.claim()
         failedOpenings += 1
         // Opening may write.
         cache = .suspect
         let queue: OpenedQueue
+        let isUnchecked = held.isUnchecked
+        var setAside: (copy: String, reason: String)?
         do throws(OutboxError) {
             // Its connection has to be closed before the file is opened once more.
-            if held.isUnchecked { opening.damage = try findDamage(in: opening.open().database) }
+            if isUnchecked { (opening.damage, setAside) = try check(opening) }
             do throws(OutboxError) {
                 queue = try opening.open()
             } catch  where error.cause == .locked(pid: nil) && opening.access == .alone {
@@ -521,9 +533,21 @@ public final class Outbox {
         try held.opened(queue.database.connection, isWatched: readers != nil)
         (cache, failedOpenings) = (.trusted, 0)
         readers?.opened(settings.path, as: opening.access)
-        salvaging.count(queue.setAside)
-        if queue.setAside != nil { setAsides.begun(at: medium.now) }
-        return queue
+        setAside = queue.setAside ?? setAside
+        salvaging.count(setAside)
+        guard let setAside else { return queue }
+        setAsides.begun(at: medium.now)
+        if isUnchecked, let copy = queue.plan.copies.max() { held.became(copy: copy, lostBefore: queue.plan.lost) }
+        var replacing = queue
+        replacing.setAside = setAside
+        return replacing
+    }
+
+    private func check(
+        _ opening: QueueOpening
+    ) throws(OutboxError) -> (damage: OutboxError?, setAside: (copy: String, reason: String)?) {
+        let queue = try opening.open()
+        return (try findDamage(in: queue.database), queue.setAside)
     }
 
     /// Looks at all that was read through a connection while another program wrote to its files.
@@ -574,6 +598,7 @@ public final class Outbox {
         if error.cause == .full, let connection = database?.connection, !connection.isInTransaction,
             (try? connection.cutLog()) != nil
         {
+            held.noteLog()
             return
         }
         database = nil
@@ -638,12 +663,17 @@ extension Outbox {
     ///   - orders: of that commit, which wait for the disk.
     private func returnToDisk(from memory: MemoryQueue, _ stored: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
         var reply = stored
+        let failedBefore = medium.failedReads
         do throws(OutboxError) {
             do throws(OutboxError) {
                 try putInPlace()
                 memory.below.close()
-                try handOver(memory, &reply)
+                // What cannot be read for long counts as damaged.
+                let isUnread = memory.refusal.cause == .io && areReadsLasting
+                try handOver(memory, &reply, damage: isUnread ? memory.refusal : nil)
+                if isUnread { failingReads = FailingReads() }
             } catch {
+                note(error, since: failedBefore)
                 guard error.mayBeDamage, lock != nil else { throw error }
                 memory.below.close()
                 let failed = medium.failedReads
@@ -664,6 +694,15 @@ extension Outbox {
             memory.below.hasNoOtherWriter = lock != nil
         }
         return complete(reply)
+    }
+
+    private var areReadsLasting: Bool { failingReads.areLasting(medium.failedReads, at: medium.now) }
+
+    /// - Parameter failed: the reads that had failed before.
+    private func note(_ error: OutboxError, since failed: FailedReads) {
+        let reads = medium.failedReads
+        guard error.cause == .io, reads.count != failed.count, reads.run != 0 else { return }
+        failingReads.failed(reads, at: medium.now)
     }
 
     /// - Parameter damage: what is known to be wrong with the file: then it is set aside.
@@ -730,7 +769,7 @@ extension Outbox {
         }
         if memory.isBlind, !isOther {
             // It had begun without knowing for whom rows are held.
-            released += transaction.ledger.endpoints.filter { $0.wanted != nil }.map(\.settings.name)
+            released += transaction.ledger.endpoints.filter { $0.wanted != nil || $0.isMoved }.map(\.settings.name)
         }
         committed.lastSeq = transaction.ledger.lastSeq
         reply.hasReturned = true

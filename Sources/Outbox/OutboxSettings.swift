@@ -20,7 +20,7 @@ public struct OutboxSettings: Hashable, Sendable {
     /// limit.
     public var maxBytes: Int64?
     /// While the file system has less free than this, and less than a quarter of its size, the file does not grow beyond
-    /// what it is, or 1 MiB. The default is 64 MiB, nil is no limit.
+    /// what it is, or 256 KiB. The default is 64 MiB, nil is no limit.
     public var minFree: Int64?
     /// The default is `dropOldest`.
     public var onFull: OnFull

@@ -185,7 +185,7 @@ import Testing
 
     /// Whatever one byte of the header, or of the pages that name the tables, says: the file is as sound as before, or what is wrong
     /// with it is called damage, never a fault of the program.
-    @Test(.timeLimit(.minutes(5)), arguments: [0x01, 0xFF] as [UInt8])
+    @Test(arguments: [0x01, 0xFF] as [UInt8])
     func aWrongByteOfHeaderOrTablesIsNoFaultOfTheProgram(mask: UInt8) throws {
         let outbox = try Outbox.open(scratch)
         for start in stride(from: 0, to: 100, by: 10) { try outbox.append(start..<start + 10) }
@@ -277,7 +277,9 @@ import Testing
             clear(damaged.directory)
             copy.write(to: damaged.path)
             let salvage = try #require(
-                try Salvage(path: damaged.path, part: .init(copy: 1, next: 0, through: Ledger.seqMax), before: nil))
+                try Salvage(
+                    path: damaged.path, part: .init(copy: 1, next: 0, through: Ledger.seqMax), before: nil,
+                    isDamaged: true))
             var found: [QueuedLocation] = []
             while !salvage.isFinished { found += try salvage.rows(250, for: [.test()]).map(\.row) }
             let most = numbers.count { leaves.contains(Int64($0)) } * SegmentCoding.rowsMax
@@ -483,6 +485,25 @@ import Testing
             })
     }
 
+    /// What belongs to one row has the number of a later one.
+    @Test(arguments: ["geofence", "trip", "network", "settings"])
+    func aWrongNumberInATableWithoutChecksumsKeepsNoRowOut(_ table: String) throws {
+        var row = Location.sample(1)
+        switch table {
+        case "geofence": row = Location.awkward[0]
+        case "trip": row = Location.awkward[1]
+        case "network": row.network = NetworkContext(ssid: "yard", bssid: nil, ip: nil)
+        default: row.settings = "interval = 10"
+        }
+        let first = try Outbox.open(scratch)
+        _ = try first.commit(Commit(rows: [NewRow(row)]))
+        first.close()
+        try scratch.execute("UPDATE \(table) SET seq = \(2 + testLeap)")
+        let next = try Outbox.open(scratch, random: testUUID)
+        #expect(try next.commit(Commit(rows: [NewRow(row)])).lastSeq == 2 + testLeap)
+        #expect(next.newest(1).first?.location == row)
+    }
+
     /// A disk that has lost some writes shows frames of an earlier log there, which continue each other.
     @Test func nothingOfAnEarlierLogComesBack() throws {
         let first = try Outbox.open(scratch)
@@ -499,12 +520,195 @@ import Testing
         try #require(log[16..<24] != earlier[16..<24])
         log.replaceSubrange(lost, with: earlier[lost])
         Scratch.write(log, to: scratch.path + "-wal")
-        #expect(try LogRepair.putBack(at: scratch.path, isPatient: false, medium: SystemMedium()))
+        try LogRepair.putBack(at: scratch.path, isPatient: false, medium: SystemMedium())
         let repaired = Scratch.read(scratch.path + "-wal")
         for frame in stride(from: lost.lowerBound, to: lost.upperBound, by: LogFrame.size) {
             let content = frame + LogFrame.headSize..<frame + LogFrame.size
             #expect(repaired[content] != earlier[content], "frame at \(frame)")
         }
+    }
+
+    /// A page that leads to others is as it was before: it leaves out rows that are sound, without an error.
+    @Test(arguments: [0, 1, 2]) func rowsThatAnOlderPageLeavesOutAreFound(_ back: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 210, by: 3) { try outbox.append(start..<start + 3) }
+        outbox.close()
+        var log = Scratch.read(scratch.path + "-wal")
+        let frames = (0..<(log.count - 32) / LogFrame.size).map { 32 + $0 * LogFrame.size + LogFrame.headSize }
+        let interior = frames.filter { log[$0] == 5 }
+        let place = try #require(interior.dropLast(back).last)
+        log[place + 300] ^= 1
+        Scratch.write(log, to: scratch.path + "-wal")
+        let next = try recovered()
+        let found = try numbers(next)
+        #expect(
+            Set(found).count + next.current.recovery.missing == 210 && found.count == Set(found).count, "\(found.count)"
+        )
+        #expect(next.current.recovery.missing == 0)
+    }
+
+    /// The log has begun again, and of the first commit some sectors were written. The database has what the log had before.
+    @Test(arguments: [1, 2, 3]) func aLogThatHadJustBegunAgainIsSound(lost sectors: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 60, by: 5) { try outbox.append(start..<start + 5) }
+        try #require(outbox.database).restartLog()
+        let before = CrashImage(of: scratch.path)
+        try outbox.append(60..<65)
+        outbox.close()
+        for part in ["-lock", "-shm"] { unlink(scratch.path + part) }
+        var log = Scratch.read(scratch.path + "-wal")
+        try #require(log.count == before.log.count && log[16..<24] != before.log[16..<24])
+        log.replaceSubrange(0..<sectors * 512, with: before.log[0..<sectors * 512])
+        Scratch.write(log, to: scratch.path + "-wal")
+        Scratch.write(before.database, to: scratch.path)
+        let next = try Outbox.open(scratch)
+        #expect(next.current.recovery.corruptRecovered == 0 && next.current.rows == 60)
+    }
+
+    /// A log whose header is damaged names its frames by most of them, and any page number.
+    @Test(
+        arguments: [(0..<40, 0), (0..<512, 0), (0..<512, 0xFF), (0..<4096, 0), (16..<40, 0)] as [(Range<Int>, UInt8)])
+    func framesBehindADamagedHeaderComeBack(_ range: Range<Int>, _ byte: UInt8) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 300, by: 5) { try outbox.append(start..<start + 5) }
+        outbox.close()
+        unlink(scratch.path + "-lock")
+        var log = Scratch.read(scratch.path + "-wal")
+        log.replaceSubrange(range, with: repeatElement(byte, count: range.count))
+        Scratch.write(log, to: scratch.path + "-wal")
+        #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path).verify() }
+        let next = try recovered()
+        let found = try numbers(next)
+        // The pages of the tables are in the first frames.
+        #expect(found.suffix(200) == Array(100..<300)[...] && Set(found).count == found.count, "\(found.count)")
+    }
+
+    /// A command that only reads leaves the log to the daemon.
+    @Test(arguments: [0, 1, 511]) func readingLeavesTheLogOfALostDatabase(bytes: Int) throws {
+        try Outbox.open(scratch, rows: 30).close()
+        truncate(scratch.path, off_t(bytes))
+        let log = Scratch.read(scratch.path + "-wal")
+        #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path).verify() }
+        #expect(Scratch.read(scratch.path + "-wal") == log && !log.isEmpty)
+        #expect(try numbers(recovered()) == Array(0..<30))
+    }
+
+    /// Until a person removes the link.
+    @Test func aLinkToNothingLeavesTheLogWhereItIs() throws {
+        try Outbox.open(scratch, rows: 30).close()
+        rename(scratch.path, scratch.path + ".away")
+        symlink(scratch.path + ".nowhere", scratch.path)
+        #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        unlink(scratch.path)
+        rename(scratch.path + ".away", scratch.path)
+        #expect(try numbers(Outbox.open(scratch)) == Array(0..<30))
+    }
+
+    /// Batches of two endpoints have the same rows: those count once.
+    @Test func rowsOfTwoBatchesAreMissedOnce() throws {
+        let settings = EndpointSettings.both
+        let outbox = try Outbox.open(scratch, settings)
+        for start in stride(from: 0, to: 600, by: 30) { try outbox.append(start..<start + 30) }
+        try outbox.acknowledge(try #require(try outbox.form(100, endpoint: "a")))
+        _ = try outbox.form(100, endpoint: "a")
+        _ = try outbox.form(100, endpoint: "b")
+        outbox.close()
+        try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try spoilPage(of: "segment")
+        // So that a start finds it.
+        try scratch.execute("UPDATE state SET value = 2 WHERE name = 'rows'")
+        let next = try Outbox.open(scratch, settings)
+        try bringAllBack(next)
+        let recovery = next.current.recovery
+        #expect(recovery.corruptRecovered == 1 && recovery.missing > 0)
+        let kept = try Set(numbers(next)).count
+        #expect(recovery.missing == 600 - kept, "\(recovery.missing) of \(600 - kept)")
+    }
+
+    /// - Parameter run: of the last read that failed, see `FailedReads.run`.
+    @Test func readsThatFailNowAndThenAreWaitedFor() {
+        /// - Parameter last: see `FailedReads.run`; nil = no read of the place has succeeded since.
+        func isLasting(runsOf length: Int, every minutes: Int64, last: Int? = nil) -> Bool {
+            var reads = FailingReads()
+            var now: Int64 = 0
+            for number in 0..<100 {
+                now += minutes * 60_000_000_000
+                reads.failed(FailedReads(count: number, reason: EIO, run: 1 + number / length), at: now)
+            }
+            return reads.areLasting(FailedReads(count: 100, reason: EIO, run: last ?? 1 + 99 / length), at: now)
+        }
+        #expect(isLasting(runsOf: 100, every: 1))
+        #expect(!isLasting(runsOf: 50, every: 1))
+        #expect(!isLasting(runsOf: 100, every: 1, last: 0))
+        #expect(!isLasting(runsOf: 100, every: 11))
+    }
+
+    /// Somebody removes the database between two runs, or a power cut leaves nothing of it; its log is sound.
+    @Test(arguments: [nil, 0, 1, 100, 511])
+    func aLogWithoutItsDatabaseIsReadByItself(bytes: Int?) throws {
+        let first = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 300, by: 50) { try first.append(start..<start + 50) }
+        try first.acknowledge(try #require(try first.form(40)))
+        let batch = try #require(try first.form(20))
+        first.close()
+        loseDatabase(keeping: bytes)
+        let next = try recovered()
+        #expect(next.inFlight() == [batch])
+        #expect(try numbers(next) == Array(40..<300) && next.current.depths[0].waiting == 240)
+        #expect(next.current.recovery.lostRows == 0 && next.current.recovery.missing == 0)
+        #expect(next.current.replacement.count == 0)
+        #expect(next.current.recovery.reason == "\(scratch.path): lost, and its log is not")
+    }
+
+    /// What the log no longer had.
+    @Test(arguments: [nil, 0, 511])
+    func whatOnlyTheLostDatabaseHadIsMissed(bytes: Int?) throws {
+        let first = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 300, by: 50) { try first.append(start..<start + 50) }
+        first.close()
+        try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let second = try Outbox.open(scratch)
+        try second.append(300..<350)
+        try second.append(350..<400)
+        second.close()
+        loseDatabase(keeping: bytes)
+        let next = try recovered()
+        #expect(try numbers(next) == Array(300..<400))
+        // How many there were stood in the database.
+        #expect(next.current.recovery.incomplete == [scratch.path + ".corrupt-1"])
+    }
+
+    @Test func aQueueThatWasRemovedIsNamed() throws {
+        try Outbox.open(scratch, rows: 10, random: testUUID.reversed()).close()
+        loseDatabase(keeping: nil)
+        unlink(scratch.path + "-wal")
+        let next = try Outbox.open(scratch)
+        let words = try #require(next.current.replacement.words)
+        #expect(words.contains("was removed while waypost was stopped, with all that was queued up to location 10"))
+        let replaced = try next.append(10..<20).replacement
+        #expect(replaced.count == 1)
+        next.close()
+        #expect(try Outbox.open(scratch).current.replacement.count == 0)
+    }
+
+    private func loseDatabase(keeping bytes: Int?) {
+        if let bytes { truncate(scratch.path, off_t(bytes)) } else { unlink(scratch.path) }
+    }
+
+    /// Its tables no longer lead to the last rows, and the lock file says that there were some.
+    @Test func rowsOfTheLastPageAreMissed() throws {
+        let first = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 600, by: 30) { try first.append(start..<start + 30) }
+        first.close()
+        try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let page = try Connection(path: scratch.path, access: .readWrite).integer(
+            "SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1")
+        var bytes = Scratch.read(scratch.path)
+        bytes.replaceSubrange(Int(page - 1) * 512..<Int(page) * 512, with: repeatElement(0, count: 512))
+        Scratch.write(bytes, to: scratch.path)
+        let next = try recovered()
+        // It had two segments.
+        #expect(try numbers(next) == Array(0..<540) && next.current.recovery.missing == 60)
     }
 
     /// The frame that is wrong is of the last commit, and it is known that this was flushed.
@@ -542,6 +746,30 @@ import Testing
         }
         let next = try Outbox.open(scratch)
         #expect(next.current.recovery.corruptRecovered == 0 && next.current.rows == rows)
+    }
+
+    /// Of a frame of an unflushed commit, the sector with the salts may be all that reached the medium.
+    @Test func aFrameOfAnEarlierLogWithTheSaltsOfThisOneIsNoCommit() throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 150, by: 5) { try outbox.append(start..<start + 5) }
+        try #require(outbox.database).restartLog()
+        try outbox.append(150..<155)
+        let before = CrashImage(of: scratch.path)
+        try outbox.append(155..<255)
+        outbox.close()
+        for part in ["-lock", "-shm"] { unlink(scratch.path + part) }
+        let after = CrashImage(of: scratch.path)
+        var log = after.log
+        let first = try #require(after.firstDifference(from: before))
+        log[first + 40] ^= 0xFF
+        // Where a commit of the earlier log ends.
+        var place = log.count - LogFrame.size
+        while !LogFrame(bytes: log[place..<place + LogFrame.size]).isCommit { place -= LogFrame.size }
+        try #require(place > first + LogFrame.size && log[place + 8..<place + 16] != log[16..<24])
+        log.replaceSubrange(place + 8..<place + 16, with: log[16..<24])
+        Scratch.write(log, to: scratch.path + "-wal")
+        let next = try Outbox.open(scratch)
+        #expect(next.current.recovery.corruptRecovered == 0 && next.current.rows == 155)
     }
 
     /// The numbers that the missing rows had are not given to others, and it is said.
@@ -638,6 +866,20 @@ import Testing
         #expect(try rows(later).count == 300)
     }
 
+    /// Meanwhile another program put a backup in the place of the queue that was not finished, which was set aside as well.
+    @Test func bringsBackEachCopyThatNobodyPlannedFor() throws {
+        let other = try Scratch()
+        let backup = try Outbox.open(other)
+        try backup.append(300..<310)
+        backup.close()
+        try setAside(0..<300)
+        for part in ["", "-wal"] { rename(other.path + part, scratch.path + ".corrupt-2" + part) }
+        _ = try Database(path: scratch.path, migrations: Schema.migrations)
+        let again = try Outbox.open(scratch)
+        try bringAllBack(again)
+        #expect(try numbers(again).sorted() == Array(0..<310))
+    }
+
     /// A disk that is full, say, refused the new queue once the damaged one was set aside.
     @Test func remembersTheCopyWhenItsReplacementFailedOnce() throws {
         try setAside(0..<300)
@@ -656,6 +898,21 @@ import Testing
         _ = try outbox.append(100..<101)
         try bringAllBack(outbox)
         #expect(outbox.current.depths.map(\.waiting) == [101, 0])
+    }
+
+    /// Only a queue that is short of room drops them.
+    @Test func rowsThatOnlyAnOptionalEndpointWaitsForComeBack() throws {
+        var settings = EndpointSettings.both
+        let first = try Outbox.open(scratch, settings, rows: 100)
+        try first.acknowledge(try #require(try first.form(20, endpoint: settings[0].name)))
+        try spoilHeader(first)
+        first.close()
+        settings[1].required = false
+        let outbox = try Outbox.open(scratch, settings)
+        try bringAllBack(outbox)
+        let depth = outbox.current.depths[1]
+        #expect(depth.waiting == 100 && depth.finishedUnsent == [:])
+        #expect(outbox.current.recovery.missing == 0 && outbox.current.recovery.incomplete == [])
     }
 
     /// A queue of this many rows is damaged, and its endpoint is for another device at the next start.
@@ -711,6 +968,25 @@ import Testing
         #expect(released == ["b"])
         #expect(outbox.current.depths.map(\.state) == [.active, .active])
         #expect(outbox.current.depths.map(\.waiting) == [601, 1])
+    }
+
+    /// Nothing was accepted at the address before: once all is there, it goes to the new one.
+    @Test func whatIsBroughtBackGoesToAnotherAddress() throws {
+        let settings = EndpointSettings.test(baseURL: "http://elsewhere")
+        let before = try Outbox.open(scratch, rows: 300)
+        let batch = try #require(try before.form(9))
+        try spoilHeader(before)
+        before.close()
+        let outbox = try Outbox.open(scratch, [settings])
+        #expect(outbox.current.depths[0].state == .rebind)
+        var released: [String] = []
+        while outbox.current.recovery.isSalvaging {
+            released += try outbox.commit(Commit(parts: .init(tracker: [2]))).released
+        }
+        released += try outbox.commit(Commit(parts: .init(tracker: [3]))).released
+        let depth = outbox.current.depths[0]
+        #expect(released == ["main"] && depth.state == .active && depth.isMoved)
+        #expect(depth.waiting + depth.inFlight == 300 && outbox.inFlight().map(\.id) == [batch.id + "-g2"])
     }
 
     /// Only the last step of bringing rows back reads them again, and their endpoint is held until it is done.
@@ -930,7 +1206,9 @@ import Testing
         let before = try Outbox.open(scratch, rows: 10)
         _ = try before.form(5)
         before.close()
-        try scratch.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 10)")
+        try scratch.execute(
+            "UPDATE endpoint SET formed = 0; INSERT INTO ahead (endpoint, first, last) VALUES (1, 1, 5), (1, 9, 10)",
+            changing: [.endpoint, .ahead])
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.depths[0].inFlight == 5)
         try spoilHeader(outbox)
@@ -965,7 +1243,7 @@ import Testing
         let before = try Outbox.open(scratch, settings, rows: 100)
         _ = try before.form(10, endpoint: "a")
         before.close()
-        try scratch.execute("INSERT INTO ahead VALUES (1, 31, 50)")
+        try scratch.execute("INSERT INTO ahead (endpoint, first, last) VALUES (1, 31, 50)", changing: [.ahead])
         let next = try spoiledAndRecovered(settings)
         #expect(next.current.depths.map(\.waiting) == [70, 100] && next.current.depths[0].inFlight == 10)
     }

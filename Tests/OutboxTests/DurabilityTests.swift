@@ -98,6 +98,30 @@ import Testing
         #expect(try outbox.form(99)?.rows.map(\.location) == samples(0..<25))
     }
 
+    @Test func oneReadThatSucceedsEndsARunOfThoseThatFail() throws {
+        try Outbox.open(scratch, rows: 300).close()
+        let connection = try Connection(path: scratch.path, access: .readOnly)
+        let medium = SystemMedium()
+        func read(_ page: Int64) -> (isRead: Bool, run: Int) {
+            var bytes = [UInt8](repeating: 0, count: DatabaseFile.pageSize)
+            let isRead = bytes.withUnsafeMutableBytes { DatabaseFile(connection).read(page, into: $0) }
+            return (isRead, medium.failedReads.run)
+        }
+        // The same file, which cannot be read through this descriptor.
+        try replaceDescriptors(of: scratch.path, by: scratch.path, O_WRONLY)
+        let first = read(3)
+        #expect(!first.isRead && first.run != 0)
+        // Of the same 4 KiB, and of others.
+        #expect(read(4) == first)
+        let second = read(20)
+        #expect(!second.isRead && second.run != 0 && second.run != first.run)
+        try replaceDescriptors(of: scratch.path, by: scratch.path, O_RDONLY)
+        #expect(read(3) == (true, second.run))
+        #expect(read(20) == (true, 0))
+        try replaceDescriptors(of: scratch.path, by: scratch.path, O_WRONLY)
+        #expect(read(20) == (false, second.run + 1))
+    }
+
     /// Pages that a flush failed to write look written, and are never written again unless they are changed.
     @Test func whatComesAfterAFailedFlushDoesNotRestOnIt() throws {
         let outbox = try Outbox.open(scratch, rows: 5)

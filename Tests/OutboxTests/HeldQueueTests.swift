@@ -20,6 +20,7 @@ import Testing
     enum Act: CaseIterable {
         case removeDatabase, removeLog, removeBoth, removeAll, renameDatabase
         case replaceDatabase, replaceLog, replaceBoth, replaceByEmpty
+        case linkToNothing, linkToAnother, linkLog, pipe
         case copyOverDatabase, copyOverLog, copyOverBoth, truncateDatabase, truncateLog, truncateBoth, truncateAndRemove
 
         /// What it leaves can only be read through the connection.
@@ -57,6 +58,18 @@ import Testing
         case .replaceByEmpty:
             Scratch.write([], to: scratch.path + ".restored")
             rename(scratch.path + ".restored", scratch.path)
+        case .linkToNothing:
+            remove("")
+            symlink(scratch.path + ".nowhere", scratch.path)
+        case .linkToAnother:
+            remove("")
+            symlink(backup.path, scratch.path)
+        case .linkLog:
+            remove("-wal")
+            symlink(backup.path + "-wal", scratch.path + "-wal")
+        case .pipe:
+            remove("")
+            mkfifo(scratch.path, 0o600)
         case .copyOverDatabase: copyOver("")
         case .copyOverLog: copyOver("-wal")
         case .copyOverBoth: copyOver("", "-wal")
@@ -143,6 +156,25 @@ import Testing
         try expectWhole(batch, 16, "\(act)")
         #expect(try outbox.append(16..<17).replacement.count == reply.replacement.count)
         outbox.close()
+    }
+
+    /// What was not in memory when it was overwritten.
+    @Test func rowsThatWereOverwrittenAreSaidToBeMissing() throws {
+        let first = try open()
+        for start in stride(from: 0, to: 20_000, by: 500) { try first.append(start..<start + 500) }
+        first.close()
+        try scratch.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let outbox = try open(random: testUUID.reversed())
+        try outbox.append(20_000..<20_001)
+        carryOut(.truncateDatabase)
+        let reply = try outbox.append(20_001..<20_002)
+        #expect(reply.replacement.count == 1 && reply.recovery.corruptRecovered == 1)
+        for round in 0..<100 where outbox.current.recovery.isSalvaging {
+            _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(round)])))
+        }
+        let (missing, words) = (outbox.current.recovery.missing, outbox.current.replacement.words ?? "")
+        #expect(missing > 1000)
+        #expect(words.contains("; it was written again without \(missing) locations"), "\(missing): \(words)")
     }
 
     /// The first file is put back before the second one is copied.

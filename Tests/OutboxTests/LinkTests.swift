@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Neither the daemon nor a program that reads waits for a pipe.
-    @Test(.timeLimit(.minutes(1)), arguments: ["", "-wal", "-shm", "-journal"], [true, false])
+    @Test(arguments: ["", "-wal", "-shm", "-journal"], [true, false])
     func aFileOfTheQueueThatIsAPipeOrAFolderIsNamed(part: String, isPipe: Bool) throws {
         let path = scratch.path + part
         try Outbox.open(scratch, rows: 3).close()
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// It may have come there after that was looked at.
-    @Test(.timeLimit(.minutes(1))) func aPipeIsNotWaitedFor() throws {
+    @Test func aPipeIsNotWaitedFor() throws {
         mkfifo(scratch.path, 0o600)
         Connection.wrapCalls()
         var handle: OpaquePointer?

@@ -433,9 +433,6 @@ import Testing
         #expect(sent.outbox != testUUID)
         _ = try acknowledge(outbox, sent)
         let again = try #require(try form(outbox, 2, endpoint: "a").first)
-        // There is no quarantine to put them into.
-        let kept = try acknowledge(outbox, again, .refused(Refusal(reason: "bad")))
-        #expect(kept.depths[0].quarantined == 0 && kept.depths[0].inFlight == 2)
         scratch.show()
         let reply = try outbox.append(14..<15)
         #expect(reply.refusal == nil && reply.wasFoundLate)
@@ -480,6 +477,30 @@ import Testing
         let b = try outbox.form(99, endpoint: "b")?.rows.map(\.location)
         #expect(b == samples(0, 1, 2, 10, 11, 12, 13, 14))
         #expect(outbox.current.rows == 8)
+    }
+
+    /// Rows that a server refused one after the other do not go out again, and others have them in their order.
+    @Test func aQueueThatIsFoundLateGetsWhatAServerRefused() throws {
+        try open(EndpointSettings.both, rows: 3).close()
+        scratch.hide(isBlocked: true)
+        let outbox = try open(EndpointSettings.both, random: testUUID.reversed())
+        try outbox.keep(Commit(rows: NewRow.samples(10..<14)))
+        let batch = try #require(try form(outbox, 3, endpoint: "a").first)
+        let seqs = batch.rows.map(\.seq)
+        let bad = BatchAnswer.Outcome.partly(refused: [seqs[0]: Refusal(reason: "bad")], again: [seqs[1]])
+        var depth = try acknowledge(outbox, batch, bad).depths[0]
+        #expect(depth.quarantined == 1 && depth.inFlight == 1 && depth.waiting == 1)
+        let alone = try #require(outbox.inFlight().first)
+        depth = try acknowledge(outbox, alone, .refused(Refusal(reason: "worse"))).depths[0]
+        #expect(depth.quarantined == 2 && depth.inFlight == 0 && depth.waiting == 1)
+        scratch.show()
+        let reply = try outbox.append(14..<15)
+        #expect(reply.wasFoundLate && reply.depths.map(\.quarantined) == [2, 0])
+        #expect(try outbox.form(99, endpoint: "a")?.rows.map(\.location) == samples(0, 1, 2, 13, 14))
+        #expect(try outbox.form(99, endpoint: "b")?.rows.map(\.location) == samples(0, 1, 2, 10, 11, 12, 13, 14))
+        outbox.close()
+        let kept = try OutboxReader(path: scratch.path).quarantined(limit: 9)
+        #expect(kept.map(\.row.location) == samples(10, 11) && kept.map(\.refusal.reason) == ["bad", "worse"])
     }
 
     /// What a profile refuses is in the quarantine in memory, although its row was removed.

@@ -34,6 +34,21 @@ import Testing
         #expect(try Outbox.open(scratch).inFlight().map(\.id) == ["7f3a91c2-main-3-5-g3"])
     }
 
+    @Test func aBlankFileGetsTheTablesThatTheStepsLeadTo() throws {
+        func tables(_ statements: [String]) throws -> [String] {
+            let connection = try Connection(inMemoryFor: scratch.path, medium: SystemMedium())
+            try connection.execute("PRAGMA page_size = \(DatabaseFile.pageSize)")
+            for statement in statements { try connection.execute(statement) }
+            // Also those that the steps have made count as known.
+            #expect(try Schema.hasNewestTables(connection))
+            return try connection.rows("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name") { row in
+                (0..<4 as Range<Int32>).map { row.text($0).filter { !$0.isWhitespace } }.joined(separator: " ")
+            }
+        }
+        let made = try tables([Schema.newest])
+        #expect(try made == tables(Schema.migrations) && made.count == 16)
+    }
+
     @Test func aStatementThatIsUsedAgainHasForgottenItsParameters() throws {
         Scratch.write([], to: scratch.path)
         let connection = try Connection(path: scratch.path, access: .readWrite)

@@ -91,29 +91,54 @@ import Testing
     }
 
     @Test func bindsWaitingRowsToTheNewAddress() throws {
-        let first = try Outbox.open(scratch, rows: 3)
+        let first = try Outbox.open(scratch, rows: 4)
+        try first.acknowledge(try #require(try first.form(1)))
         let before = try #require(try first.form(2))
         first.close()
         let moved = EndpointSettings.test(baseURL: "http://elsewhere")
         let second = try Outbox.open(scratch, [moved])
         #expect(second.current.depths[0].boundTo == EndpointSettings.test().fingerprint)
         let reply = try second.commit(Commit(orders: [.bind(endpoint: "main")]))
-        #expect(reply.orders == [.done(rows: 3, first: 1, last: 3)])
-        #expect(reply.depths[0].state == .active && reply.depths[0].boundTo == nil)
+        #expect(reply.orders == [.done(rows: 3, first: 2, last: 4)])
+        #expect(reply.depths[0].state == .active && reply.depths[0].boundTo == nil && !reply.depths[0].isMoved)
         second.close()
         let third = try Outbox.open(scratch, [moved])
         #expect(third.current.depths[0].state == .active)
         #expect(third.inFlight().map(\.id) == [before.id + "-g2"])
     }
 
+    /// The address was mistyped, say.
+    @Test func movesToAnotherAddressWhereNothingWasAcceptedBefore() throws {
+        let first = try Outbox.open(scratch, rows: 3)
+        let before = try #require(try first.form(2))
+        _ = try first.commit(Commit(states: [.init(endpoint: "main", state: .paused(reason: "not found"))]))
+        first.close()
+        var moved = EndpointSettings.test(baseURL: "http://elsewhere")
+        let second = try Outbox.open(scratch, [moved])
+        let depth = second.current.depths[0]
+        #expect(depth.state == .active && depth.boundTo == nil && depth.isMoved && depth.waiting + depth.inFlight == 3)
+        let again = try #require(second.inFlight().first)
+        #expect(again.id == before.id + "-g2" && again.rows == before.rows)
+        second.close()
+        // Nothing is said of it once more.
+        let third = try Outbox.open(scratch, [moved])
+        #expect(!third.current.depths[0].isMoved && third.inFlight() == [again])
+        third.close()
+        // Rows of another device are an operator's to judge, whatever was accepted.
+        moved.device = "van-8"
+        #expect(try Outbox.open(scratch, [moved]).current.depths[0].state == .rebind)
+    }
+
     @Test func dropsOnlyRowsOfTheOldBinding() throws {
         let first = try Outbox.open(scratch, rows: 3)
         _ = try first.form(2)
         first.close()
-        let second = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
+        var settings = EndpointSettings.test()
+        settings.device = "van-8"
+        let second = try Outbox.open(scratch, [settings])
         try second.append(3..<5)
         second.close()
-        let third = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
+        let third = try Outbox.open(scratch, [settings])
         let reply = try third.commit(Commit(orders: [.drop(endpoint: "main"), .drop(endpoint: "main")]))
         #expect(reply.orders.first == .done(rows: 3, first: 1, last: 3))
         #expect(reply.depths[0].finishedUnsent == ["dropped": 3])

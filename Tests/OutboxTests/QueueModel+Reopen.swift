@@ -33,9 +33,11 @@ extension QueueModel {
             endpoint.had = []
             for place in endpoint.quarantine.indices { endpoint.quarantine[place].isRetried = false }
         }
-        if endpoint.fingerprint == settings.fingerprint || unsent(endpoint).isEmpty {
-            endpoint.fingerprint = settings.fingerprint
-            endpoint.wanted = nil
+        let isSameDevice = endpoint.fingerprint.split(separator: "\n")[1] == settings.device
+        if endpoint.fingerprint == settings.fingerprint || unsent(endpoint).isEmpty
+            || (isSameDevice && !endpoint.hasAccepted)
+        {
+            endpoint.takeBinding()
         } else if endpoint.wanted != settings.fingerprint {
             endpoint.wanted = settings.fingerprint
             endpoint.boundThrough = lastSeq

@@ -41,12 +41,20 @@ struct QueueModel {
         /// Rows that it has had.
         var had: Set<Int64> = []
         var removedAt: Int64?
+        /// The server has accepted something under this fingerprint.
+        var hasAccepted = false
 
         var isSpare: Bool { settings.backupFor != nil }
         var isHeld: Bool { fingerprint != settings.fingerprint }
         var inFlight: Int { batches.reduce(0) { $0 + $1.rows.count } }
         var firstInFlight: Int64? { batches.filter { !$0.isRetry }.map { $0.rows[0] }.min() }
         var ackedThrough: Int64 { min(formed, firstInFlight.map { $0 - 1 } ?? formed) }
+        mutating func takeBinding() {
+            if fingerprint != settings.fingerprint { hasAccepted = false }
+            fingerprint = settings.fingerprint
+            wanted = nil
+        }
+
         /// To be sent again, and in no batch.
         var retries: [Int64] {
             let inFlight = batches.filter(\.isRetry).flatMap(\.rows)
@@ -153,6 +161,14 @@ struct QueueModel {
 
     mutating func acknowledge(_ index: Int, _ batch: Batch, _ how: BatchAnswer.Outcome) {
         endpoints[index].batches.removeAll { $0 == batch }
+        let hasAccepted =
+            switch how {
+            case .accepted: true
+            case .split, .refused: false
+            case .partly(let refused, let again):
+                batch.rows.contains { refused[$0] == nil && !again.contains($0) }
+            }
+        if hasAccepted { endpoints[batch.route.flatMap { self.index(of: $0) } ?? index].hasAccepted = true }
         var again: [[Int64]] = []
         var refused: [Int64] = []
         switch how {
@@ -239,10 +255,7 @@ struct QueueModel {
         endpoints[index].formed = max(endpoints[index].formed, last)
     }
 
-    private mutating func takeBinding(_ index: Int) {
-        endpoints[index].fingerprint = endpoints[index].settings.fingerprint
-        endpoints[index].wanted = nil
-    }
+    private mutating func takeBinding(_ index: Int) { endpoints[index].takeBinding() }
 
     private mutating func change(
         _ name: String?, isRetry: Bool = false, _ concerns: (Endpoint, Record) -> Bool,

@@ -114,7 +114,11 @@ private final class History {
         let reply = try outbox.commit(commit)
         note(reply.formed)
         #expect(reply.lastSeq == model.lastSeq)
-        if reply.refusal == nil { (onDisk, model.laterLeap) = (nil, 0) }
+        if reply.refusal == nil {
+            // What goes back to the disk finds out which rows all have had.
+            if onDisk != nil { model.removeDelivered() }
+            (onDisk, model.laterLeap) = (nil, 0)
+        }
         return "commit of \(commit.rows.count) rows, \(commit.answers.map(\.outcome)), \(commit.forms)"
     }
 

@@ -48,6 +48,29 @@ import Testing
         #expect(try outbox.append(140..<300).depths[0].waiting <= 100)
     }
 
+    @Test func aFileSystemThatLacksSpaceIsNamedAndTheQueueDoesNotGrow() {
+        var retention = Retention()
+        func look(_ available: Int64, file: Int64) -> (limit: Int64?, wanted: Int64?) {
+            retention.found((available, 8 << 20), minFree: 4 << 20, fileBytes: file, freeBytes: 0)
+            return (retention.spaceLimit, retention.shortage?.wanted)
+        }
+        for (available, file, limit, wanted) in [
+            (2 << 20, 1 << 20, nil, nil), (1 << 20, 700 << 10, 572 << 10, 2 << 20),
+            (900 << 10, 900 << 10, 572 << 10, 2 << 20), (3 << 20, 1 << 20, nil, nil),
+            (0, 100 << 10, 256 << 10, 2 << 20),
+        ] as [(Int64, Int64, Int64?, Int64?)] {
+            #expect(look(available, file: file) == (limit, wanted), "\(available)")
+        }
+    }
+
+    @Test func theLimitThatDeletesIsNamed() throws {
+        let outbox = try open(maxRecords: 100)
+        try outbox.append(0..<100)
+        #expect(outbox.current.limitReached == nil)
+        try outbox.append(100..<110)
+        #expect(outbox.current.limitReached == .maxRecords)
+    }
+
     /// One commit after the other pushes rows out: the gap moves along instead of leaving one behind each time.
     @Test func leavesOneGapForAStretchThatGrows() throws {
         let outbox = try open(maxRecords: 100)

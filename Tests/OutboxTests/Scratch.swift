@@ -51,7 +51,12 @@ final class Scratch: Sendable {
         return CrashImage(of: path)
     }
 
-    func execute(_ sql: String) throws(OutboxError) { try Connection(path: path, access: .readWrite).execute(sql) }
+    /// - Parameter tables: whose rows get their checksums again.
+    func execute(_ sql: String, changing tables: [Schema.Summed] = []) throws(OutboxError) {
+        let connection = try Connection(path: path, access: .readWrite)
+        try connection.execute(sql)
+        for table in tables { try connection.execute("UPDATE \(table.table) SET sum = \(table.sum)") }
+    }
 }
 
 /// What the medium held at one instant: database and log as they were, without the shared memory.
@@ -240,12 +245,15 @@ extension OutboxWriter {
 }
 
 /// Makes every descriptor of this file useless for writing, as a failing medium does.
-func breakDescriptors(of path: String) throws {
-    let void = Glibc.open("/dev/null", O_RDONLY)
+func breakDescriptors(of path: String) throws { try replaceDescriptors(of: path, by: "/dev/null", O_RDONLY) }
+
+/// Makes every descriptor of this file lead to another one.
+func replaceDescriptors(of path: String, by other: String, _ flags: Int32) throws {
+    let void = Glibc.open(other, flags)
     defer { close(void) }
     var broken = 0
     for name in Scratch.contents(of: "/proc/self/fd") {
-        guard let descriptor = Int32(name) else { continue }
+        guard let descriptor = Int32(name), descriptor != void else { continue }
         guard (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) == path else {
             continue
         }

@@ -38,6 +38,9 @@ static inline int waypost_sqlite_read_what_is_left(sqlite3 *db) {
     return code == SQLITE_OK ? sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, (int *)0) : code;
 }
 
+/// Adds `waypost_sum(…)` to a connection: FNV-1a, 32 bits, over the values of its arguments, with the type and the length of each.
+int waypost_sqlite_add_sum(sqlite3 *db);
+
 /// Lets the file grow, and keeps its size, in steps of this many bytes. A VFS that cannot does as before.
 static inline void waypost_sqlite_grow_by(sqlite3 *db, int bytes) {
     sqlite3_file_control(db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
@@ -176,6 +179,9 @@ typedef struct {
     int64_t count;
     /// Of the last one.
     int32_t reason;
+    /// Names the failures of one place of a file that follow each other, while no read of it succeeds; 0 = the place that failed last
+    /// was read since. Only of reads.
+    int64_t run;
 } waypost_failed_reads;
 
 /// A running statement reports a page that could not be read as SQLITE_CORRUPT, as it does a damaged one. These counts, of the

@@ -46,6 +46,7 @@ final class Connection {
         guard !writes || !isReadOnly else {
             throw OutboxError(.readOnly, path: path, message: "may only be read")
         }
+        _ = waypost_sqlite_add_sum(handle)
         _ = waypost_sqlite_keep_wal(handle)
         _ = waypost_sqlite_distrust(handle)
         if writes { waypost_sqlite_grow_by(handle, Int32(Self.growth)) }
@@ -65,7 +66,7 @@ final class Connection {
     ///
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     convenience init(damaged path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
-        _ = try LogRepair.putBack(at: path, isPatient: isPatient, medium: medium)
+        try LogRepair.putBack(at: path, isPatient: isPatient, medium: medium)
         // With a connection of its own: SQLite does not expect the file to change under it.
         try SchemaPages.putBack(into: Connection(path: path, access: .readWrite, medium: medium), isPatient: isPatient)
         try self.init(path: path, access: .readWrite, medium: medium)
@@ -76,6 +77,14 @@ final class Connection {
         _ = try? integer("SELECT count(*) FROM sqlite_schema")
         if isPatient, medium.failedReads.count != failed {
             throw OutboxError(failedRead: medium.failedReads, path: path)
+        }
+        try hideUnsoundRows(isPatient: isPatient)
+    }
+
+    /// See `Schema.Summed`.
+    func hideUnsoundRows(isPatient: Bool) throws(OutboxError) {
+        for table in Schema.summed {
+            _ = try unlessDamaged(isPatient) { () throws(OutboxError) in try table.hideUnsoundRows(in: self) }
         }
     }
 
@@ -98,6 +107,7 @@ final class Connection {
         self.path = path
         self.medium = medium
         handle = try Self.open(":memory:", SQLITE_OPEN_READWRITE, vfs: nil, for: path)
+        _ = waypost_sqlite_add_sum(handle)
     }
 
     private static func open(

@@ -57,14 +57,21 @@ extension Database {
         for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
     }
 
-    /// The batches of an endpoint in the order of the ledger; nil for one whose row makes no sense.
-    func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow?] {
-        try connection.rows(
+    /// The batches of an endpoint in the order of the ledger.
+    ///
+    /// - Throws: `.corrupt` where one of them makes no sense.
+    func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow] {
+        let found = try connection.rows(
             """
             SELECT first, last, rows, feed, origin, through, sent_ms, newest_seq, generation, picked, broken, route,
             rendering FROM batch WHERE endpoint = ? ORDER BY origin, first LIMIT \(BatchRow.longest)
             """, [endpoint]
         ) { Self.batchRow($0) }
+        let batches = found.compactMap { $0 }
+        guard batches.count == found.count else {
+            throw OutboxError(.corrupt, path: connection.path, message: "its batches make no sense")
+        }
+        return batches
     }
 
     private static func batchRow(_ row: Statement) -> BatchRow? {

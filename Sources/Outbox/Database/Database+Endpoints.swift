@@ -44,8 +44,7 @@ extension Database {
 
     /// The batches, and with them the cursor and the count as of the last of them: what is on disk is as of the mark.
     private func readBatches(of endpoint: inout Ledger.Endpoint, mark: Int64) throws(OutboxError) {
-        let found = try batchRows(of: endpoint.id)
-        endpoint.batches = found.compactMap { $0 }
+        endpoint.batches = try batchRows(of: endpoint.id)
         for index in endpoint.batches.indices where endpoint.batches[index].origin == .queue {
             let first = endpoint.batches[index].first
             if case .row(_, let time) = try oldestRow(from: first, through: first, feed: .engine) {
@@ -62,20 +61,6 @@ extension Database {
             endpoint.formed = formed
         }
         endpoint.waiting = max(0, endpoint.waiting + (try count(of: endpoint, after: max(mark, formed))))
-        if found.count > endpoint.batches.count { try giveBackRows(of: &endpoint) }
-    }
-
-    /// What may have been rows of a batch that cannot be read waits again, under other ids.
-    private func giveBackRows(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
-        let oldest = try connection.optionalInteger(
-            "SELECT min(first) FROM batch WHERE origin = 0 AND endpoint = \(endpoint.id)")
-        endpoint.regeneratedThrough = max(endpoint.regeneratedThrough, endpoint.formed)
-        endpoint.generation = endpoint.nextGeneration
-        if let oldest { endpoint.formed = min(endpoint.formed, Ledger.clamped(oldest) - 1) }
-        endpoint.formed = max(0, endpoint.formed)
-        endpoint.batches.removeAll { $0.origin == .queue }
-        endpoint.waiting = try count(of: endpoint, after: endpoint.formed)
-        endpoint.isDamaged = true
     }
 
     func ahead(of endpoint: Int64) throws(OutboxError) -> SequenceRanges {
@@ -90,7 +75,7 @@ extension Database {
     }
 
     func writeAhead(_ ranges: some Sequence<ClosedRange<Int64>>, of endpoint: Int64) throws(OutboxError) {
-        let insert = try connection.prepare("INSERT OR REPLACE INTO ahead VALUES (?, ?, ?)")
+        let insert = try connection.prepare(Schema.Summed.ahead.insert)
         for range in ranges { try insert.run(endpoint, range.lowerBound, range.upperBound) }
     }
 

@@ -19,6 +19,9 @@ extension Database {
     }
 
     private func read(_ configured: [EndpointSettings], newUUID: [UInt8]) throws(OutboxError) -> Opened {
+        if let problem = try damagedTables().first {
+            throw OutboxError(.corrupt, path: connection.path, message: problem)
+        }
         var ledger = Ledger()
         ledger.names = try names()
         let mark = try mark()
@@ -57,6 +60,15 @@ extension Database {
         }
     }
 
+    /// The small tables of which a row is gone, or not as it was written, in words.
+    func damagedTables() throws(OutboxError) -> [String] {
+        var problems: [String] = []
+        for table in Schema.summed where try !table.isSound(in: connection) {
+            problems.append("its table \(table.table) is damaged")
+        }
+        return problems
+    }
+
     /// The number of the oldest row; nil without any.
     private func firstSeq() throws(OutboxError) -> Int64? {
         if let below {
@@ -88,18 +100,18 @@ extension Database {
     }
 
     func names() throws(OutboxError) -> Record.Names {
-        Record.Names(trackables: try table("trackable"), boots: try table("boot"), reasons: try table("reason"))
+        Record.Names(trackables: try table(.trackable), boots: try table(.boot), reasons: try table(.reason))
     }
 
     /// Of a damaged file: those that can be read, from both ends of each table.
     ///
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     func readableNames(isPatient: Bool) throws(OutboxError) -> Record.Names {
-        func table(_ name: String) throws(OutboxError) -> Record.NameTable {
-            var table = Record.NameTable(name)
+        func table(_ summed: Schema.Summed) throws(OutboxError) -> Record.NameTable {
+            var table = Record.NameTable(summed)
             for order in ["", " DESC"] {
                 let isWhole = try unlessDamaged(isPatient) { () throws(OutboxError) in
-                    let names = try connection.prepare("SELECT id, name FROM \(name) ORDER BY id\(order)")
+                    let names = try connection.prepare("SELECT id, name FROM \(summed.table) ORDER BY id\(order)")
                     while try names.step() { table[names.integer(0)] = names.optionalText(1) }
                     return true
                 }
@@ -107,7 +119,7 @@ extension Database {
             }
             return table
         }
-        return Record.Names(trackables: try table("trackable"), boots: try table("boot"), reasons: try table("reason"))
+        return Record.Names(trackables: try table(.trackable), boots: try table(.boot), reasons: try table(.reason))
     }
 
     func mark() throws(OutboxError) -> Int64 { try integer(.mark) }
@@ -134,13 +146,13 @@ extension Database {
             DELETE FROM boot WHERE id NOT IN (SELECT boot FROM quarantine WHERE boot NOT NULL)
             AND id NOT IN (\(used.map { "\($0)" }.joined(separator: ", ")))
             """)
-        return try table("boot")
+        return try table(.boot)
     }
 
-    private func table(_ name: String) throws(OutboxError) -> Record.NameTable {
-        var table = Record.NameTable(name)
+    private func table(_ summed: Schema.Summed) throws(OutboxError) -> Record.NameTable {
+        var table = Record.NameTable(summed)
         for (number, name) in try connection.rows(
-            "SELECT id, name FROM \(name)", read: { ($0.integer(0), $0.optionalText(1)) })
+            "SELECT id, name FROM \(summed.table)", read: { ($0.integer(0), $0.optionalText(1)) })
         {
             table[number] = name
         }
@@ -153,8 +165,9 @@ extension Database {
         if let number = known[name] { return number }
         let number =
             try connection.rows(
-                "INSERT INTO \(known.name) (name) VALUES (?) RETURNING id", [name], read: { $0.integer(0) }
+                "INSERT INTO \(known.table.table) (name) VALUES (?) RETURNING id", [name], read: { $0.integer(0) }
             ).first ?? 0
+        try connection.run(known.table.update(["name"]), number, name)
         known[number] = name
         return number
     }

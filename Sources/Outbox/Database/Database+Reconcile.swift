@@ -49,7 +49,8 @@ extension Database {
         let configured = endpoint.settings.fingerprint
         if endpoint.fingerprint == configured {
             endpoint.takeBinding()
-        } else if !endpoint.holdsRows, endpoint.isSpare || !ledger.isSalvaging {
+        } else if !endpoint.holdsRows || endpoint.mayMove, endpoint.isSpare || !ledger.isSalvaging {
+            endpoint.isMoved = endpoint.holdsRows
             endpoint.takeBinding()
             endpoint.state = .active
         } else {
@@ -87,11 +88,6 @@ extension Database {
     /// The batches as they may be sent: under a new generation when they would be rendered otherwise now, without rows
     /// that are missing, and by endpoints that are still configured.
     func checkBatches(of endpoint: inout Ledger.Endpoint, in ledger: Ledger) throws(OutboxError) {
-        if endpoint.isDamaged {
-            try rewriteBatches(of: endpoint)
-            try write(endpoint)
-            endpoint.isDamaged = false
-        }
         for batch in endpoint.batches {
             let checked = try checked(batch, of: endpoint, in: ledger)
             guard checked != batch else { continue }

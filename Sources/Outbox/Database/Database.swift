@@ -85,24 +85,22 @@ final class Database {
         commit = try statement("COMMIT")
         rollback = try statement("ROLLBACK")
         rows = try RowStore(connection, isPatient: isPatient, statement)
-        insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
-        insertNetwork = try statement("INSERT INTO network VALUES (?, ?, ?, ?)")
-        insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        // These tables have no checksums: what a wrong number has put in the place of a new row must not keep that out.
+        insertGeofence = try statement("INSERT OR REPLACE INTO geofence VALUES (?, ?, ?, ?, ?)")
+        insertNetwork = try statement("INSERT OR REPLACE INTO network VALUES (?, ?, ?, ?)")
+        insertTrip = try statement("INSERT OR REPLACE INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         var deletes: [Statement] = []
         for table in Record.detailTables { deletes.append(try statement("DELETE FROM \(table) WHERE seq <= ?")) }
         deleteDetailsThrough = deletes
-        setState = try statement("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
+        setState = try statement(Schema.Summed.state.insert)
+        let endpoint = Schema.Summed.endpoint
         setEndpoint = try statement(
-            """
-            UPDATE endpoint SET state = ?2, reason = ?3, regenerated_through = ?4, generation = ?5, accepted = ?6,
-            fingerprint = ?7, wanted_fingerprint = ?8, bound_through = ?9 WHERE id = ?1
-            """)
-        setCount = try statement("UPDATE endpoint SET formed = ?2, unsettled = ?3 WHERE id = ?1")
-        insertBatch = try statement(
-            """
-            INSERT OR REPLACE INTO batch (endpoint, first, last, rows, feed, origin, through, sent_ms, newest_seq,
-            generation, picked, broken, route, rendering) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+            endpoint.update([
+                "state", "reason", "regenerated_through", "generation", "accepted", "fingerprint", "wanted_fingerprint",
+                "bound_through",
+            ]))
+        setCount = try statement(endpoint.update(["formed", "unsettled"]))
+        insertBatch = try statement(Schema.Summed.batch.insert)
         deleteBatch = try statement("DELETE FROM batch WHERE endpoint = ? AND first = ?")
         geofence = try statement("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
         trip = try statement("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
@@ -190,7 +188,7 @@ final class Database {
             try insertNetwork.run(seq, network.ssid, network.bssid, network.ip)
         }
         if let change = location.settings {
-            try connection.prepare("INSERT INTO settings VALUES (?, ?)").run(seq, change)
+            try connection.prepare("INSERT OR REPLACE INTO settings VALUES (?, ?)").run(seq, change)
         }
     }
 

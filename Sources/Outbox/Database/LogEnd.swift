@@ -48,7 +48,8 @@ struct LogEnd: Equatable {
 struct LogTail: Equatable {
     var salts: UInt64 = 0
     var isHeaderWhole = true
-    /// The database has everything that the log has. Only looked at where the header is not whole.
+    /// The database has everything that the log has. Only looked at where nothing is found of what is there: the log begins again once
+    /// the database has everything, and of its first commit anything may have been written.
     var isInDatabase = false
     /// Up to the last commit that recovery finds.
     var frames = 0
@@ -67,12 +68,13 @@ struct LogTail: Equatable {
     func problem(known: LogEnd? = nil) -> String? {
         let isKnown = known.map { $0.salts == salts && $0.frames > frames } ?? false
         let lost =
-            if isHeaderWhole {
+            if isInDatabase {
+                0
+            } else if isHeaderWhole {
                 // An older copy of the log has nothing behind its end.
                 isKnown && isThere ? max(1, commits) : commits - 1
             } else {
-                // The log begins again once the database has everything, and half of the header may have been written.
-                isThere && !isInDatabase ? max(1, commits) : 0
+                isThere ? max(1, commits) : 0
             }
         return lost > 0 ? "its log is damaged before at least \(lost) of its commits" : nil
     }
@@ -129,11 +131,21 @@ final class LogFile {
         bytes = count > 0 ? try connection.readLog(count, at: offset) ?? [] : []
     }
 
-    /// The salts of the frames, also where the header is damaged, or the first frame is.
+    /// The salts of the frames, also where the header is damaged, and frames behind it are. Those of an earlier log follow the others.
     func salts(_ header: Header) throws(OutboxError) -> UInt64 {
-        guard !header.isWhole, let first = try frame(0)?.salts else { return header.salts }
-        let second = try frame(1)?.salts
-        return header.salts == first || header.salts == second ? header.salts : second ?? first
+        guard !header.isWhole else { return header.salts }
+        let (first, second) = (try frame(0)?.salts, try frame(1)?.salts)
+        // Zeros and ones are of no log.
+        func areOfALog(_ salts: UInt64) -> Bool { salts != 0 && salts != .max }
+        if areOfALog(header.salts), header.salts == first || header.salts == second { return header.salts }
+        var sum: LogChecksum?
+        var number = 0
+        while let frame = try frame(number) {
+            if areOfALog(frame.salts), sum?.isContinued(by: frame) == true { return frame.salts }
+            sum = LogChecksum(continuing: frame, isBigEndian: header.sum.isBigEndian)
+            number += 1
+        }
+        return second ?? first ?? header.salts
     }
 
     /// Goes through all of it.
@@ -147,41 +159,58 @@ final class LogFile {
         var (isFound, isWhole) = (header.isWhole, header.isWhole)
         // Copies of the last frame of a commit may fill a sector.
         var last: LogFrame?
+        func count(_ commit: LogFrame) {
+            guard commit.content != last?.content else { return }
+            tail.commits += 1
+            last = commit
+        }
+        // A checksum does not cover the salts: where only the sector with these reached the medium, a frame of an earlier log seems to
+        // be of this one. It is, if the next one continues it.
+        var (isBehindEarlier, uncertain) = (false, nil as LogFrame?)
         var (number, end) = (0, 0)
         while let frame = try frame(number) {
             number += 1
             guard frame.salts == tail.salts else {
                 // Its checksum may be right all the same.
                 if isWhole { isWhole = sum.isContinued(by: frame) }
-                isFound = false
+                (isFound, isBehindEarlier, uncertain) = (false, true, nil)
                 sum = LogChecksum(continuing: frame, isBigEndian: sum.isBigEndian)
                 continue
             }
             let isNext = sum.isContinued(by: frame)
             if !isNext { (isFound, isWhole) = (false, false) }
             if !isFound || !frame.isCommit { tail.isThere = true }
+            if isNext, let uncertain { count(uncertain) }
+            uncertain = nil
             if frame.isCommit {
                 end = number
                 if isFound { (tail.frames, tail.isThere) = (number, false) }
                 if isWhole { (tail.wholeFrames, tail.pages) = (number, frame.pagesAfterCommit) }
-                if !isFound, isNext, frame.content != last?.content {
-                    tail.commits += 1
-                    last = frame
+                if !isFound, isNext {
+                    if isBehindEarlier { uncertain = frame } else { count(frame) }
                 }
                 isWhole = true
             }
+            isBehindEarlier = false
             sum = LogChecksum(continuing: frame, isBigEndian: sum.isBigEndian)
         }
-        if !header.isWhole { tail.isInDatabase = try isInDatabase(tail.salts, upTo: end) }
+        if !header.isWhole || tail.frames == 0 && tail.isThere {
+            tail.isInDatabase = try isInDatabase(header, tail.salts, upTo: end)
+        }
         return tail
     }
 
-    /// Whether the database has each page as these frames have it last.
-    private func isInDatabase(_ salts: UInt64, upTo end: Int) throws(OutboxError) -> Bool {
+    /// Whether the database has each page as these frames have it last, without those that are not as they were written.
+    private func isInDatabase(_ header: Header, _ salts: UInt64, upTo end: Int) throws(OutboxError) -> Bool {
         var last: [Int: Int] = [:]
+        // Without the header it is not known what the first frame continues.
+        var sum = header.isWhole ? header.sum : nil
         for number in 0..<end {
-            if let frame = try frame(number), frame.salts == salts { last[frame.page] = number }
+            guard let frame = try frame(number) else { break }
+            if frame.salts == salts, sum?.isContinued(by: frame) ?? true { last[frame.page] = number }
+            sum = LogChecksum(continuing: frame, isBigEndian: header.sum.isBigEndian)
         }
+        guard !last.isEmpty else { return false }
         let database = DatabaseFile(connection)
         var page = [UInt8](repeating: 0, count: DatabaseFile.pageSize)
         for number in 0..<end {

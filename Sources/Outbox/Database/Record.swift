@@ -58,18 +58,17 @@ enum Record {
 
     /// The small tables that rows refer to by number.
     struct Names {
-        var trackables = NameTable("trackable")
-        var boots = NameTable("boot")
-        var reasons = NameTable("reason")
+        var trackables = NameTable(.trackable)
+        var boots = NameTable(.boot)
+        var reasons = NameTable(.reason)
     }
 
     /// Few enough names that looking through them costs less than hashing.
     struct NameTable {
-        /// Of the table in SQL.
-        let name: String
+        let table: Schema.Summed
         private var entries: [(number: Int64, name: String)] = []
 
-        init(_ name: String) { self.name = name }
+        init(_ table: Schema.Summed) { self.table = table }
 
         subscript(number: Int64) -> String? {
             get {

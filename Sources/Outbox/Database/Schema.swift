@@ -1,12 +1,10 @@
-import Synchronization
-
 /// The tables of the queue and the way from each version to the next.
 enum Schema {
     /// `WAYP`: distinguishes a queue from any other SQLite file.
     static let applicationID: Int64 = 0x5741_5950
 
     /// Step n leads from version n to n + 1; each runs in a transaction of its own.
-    static let migrations = [version1, version2, version3, version4]
+    static let migrations = [version1, version2, version3, version4, version5]
 
     /// Rows of `state`.
     enum Key: Int64, CaseIterable {
@@ -28,6 +26,8 @@ enum Schema {
         case salvage
 
         var name: String { Self.names[self] ?? "" }
+        /// Finds its value.
+        var select: String { "SELECT value FROM state WHERE id = \(rawValue)" }
 
         /// Made once: what Swift makes of the name of a case costs more than the statement that stores it.
         private static let names = Dictionary(uniqueKeysWithValues: allCases.map { ($0, "\($0)") })
@@ -131,6 +131,84 @@ enum Schema {
             data BLOB NOT NULL);
         """
 
+    /// The small tables: a wrong byte in what they say would cost rows that are sound, or give them to another device. Each of their
+    /// rows has a checksum of its other columns in `sum`.
+    enum Summed: String, CaseIterable {
+        case state, trackable, boot, reason, endpoint, batch, ahead
+
+        /// Its name in SQL.
+        var table: String { rawValue }
+
+        /// All but `sum`.
+        var columns: String {
+            switch self {
+            case .state: "id, name, value"
+            case .trackable, .boot, .reason: "id, name"
+            case .endpoint:
+                """
+                id, name, fingerprint, formed, unsettled, required, feed, state, reason, removed_at, regenerated_through, \
+                generation, accepted, spare, wanted_fingerprint, bound_through
+                """
+            case .batch:
+                """
+                endpoint, first, last, rows, feed, origin, through, sent_ms, newest_seq, generation, picked, broken, route, \
+                rendering
+                """
+            case .ahead: "endpoint, first, last"
+            }
+        }
+
+        /// A row that is gone is damage. A name that is gone is known to be unknown.
+        private var missesRows: Bool { ![.trackable, .boot, .reason].contains(self) }
+
+        /// Of a row, in SQL.
+        var sum: String { "waypost_sum(\(columns))" }
+
+        /// Stores a row, with a parameter for each of `columns`.
+        var insert: String {
+            let parameters = columns.split(separator: ",").indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+            return
+                "INSERT OR REPLACE INTO \(table) (\(columns), sum) VALUES (\(parameters), waypost_sum(\(parameters)))"
+        }
+
+        /// Changes columns of the row whose id is the first parameter; those after it are the new values, in the order of the columns here.
+        func update(_ changed: [String]) -> String {
+            var values: [String: String] = [:]
+            for (place, column) in changed.enumerated() { values[column] = "?\(place + 2)" }
+            let names = columns.split(separator: ",").map { String($0.drop { $0 == " " }) }
+            let sum = "sum = waypost_sum(\(names.map { values[$0] ?? $0 }.joined(separator: ", ")))"
+            let changes = changed.map { "\($0) = \(values[$0] ?? $0)" } + [sum]
+            return "UPDATE \(table) SET \(changes.joined(separator: ", ")) WHERE id = ?1"
+        }
+
+        /// A file of an earlier version has no checksums.
+        func isOfEarlierVersion(in connection: Connection) throws(OutboxError) -> Bool {
+            let columns = try connection.rows("SELECT name FROM pragma_table_info('\(table)', 'main')") { $0.text(0) }
+            return !columns.isEmpty && !columns.contains("sum")
+        }
+
+        /// Of a damaged file, lets rows be found only if they are as they were written.
+        func hideUnsoundRows(in connection: Connection) throws(OutboxError) {
+            guard try !isOfEarlierVersion(in: connection) else { return }
+            try connection.execute(
+                "CREATE TEMP VIEW \(table) AS SELECT * FROM main.\(table) WHERE sum IS \(sum)")
+        }
+
+        /// Whether all rows are there, as they were written.
+        func isSound(in connection: Connection) throws(OutboxError) -> Bool {
+            let wrong = try connection.integer("SELECT count(*) FROM main.\(table) WHERE sum IS NOT \(sum)")
+            guard wrong == 0, missesRows else { return wrong == 0 }
+            return try connection.text("PRAGMA main.quick_check(\(table))") == "ok"
+        }
+    }
+
+    static var summed: [Summed] { Summed.allCases }
+
+    private static var version5: String {
+        summed.map { "ALTER TABLE \($0.table) ADD COLUMN sum INTEGER; UPDATE \($0.table) SET sum = \($0.sum);" }
+            .joined(separator: "\n")
+    }
+
     /// Brings an open database to the newest version, or refuses it without having touched it.
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
         let found = Int(try connection.integer("PRAGMA user_version"))
@@ -163,7 +241,7 @@ enum Schema {
         // All of them or none: no reader finds a half-migrated file.
         try connection.execute("BEGIN IMMEDIATE")
         do throws(OutboxError) {
-            for step in steps[found...] { try connection.execute(step) }
+            for step in found == 0 ? fromBlank(to: steps) : steps[found...] { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
             try connection.execute("PRAGMA user_version = \(steps.count)")
             try connection.execute("COMMIT")
@@ -174,19 +252,54 @@ enum Schema {
     }
 
     /// Makes the tables of the newest version in an empty database.
-    static func create(in connection: Connection) throws(OutboxError) {
-        if let newest = newest.withLock({ $0 }) { return try connection.execute(newest) }
-        for step in migrations { try connection.execute(step) }
-        let tables = try connection.text(
-            "SELECT group_concat(sql, ';') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")
-        newest.withLock { $0 = tables }
+    static func create(in connection: Connection) throws(OutboxError) { try connection.execute(newest) }
+
+    /// Statements that make the tables to which steps lead.
+    private static func fromBlank(to steps: [String]) -> ArraySlice<String> {
+        steps.starts(with: migrations) ? [newest] + steps[migrations.count...] : steps[...]
     }
 
-    /// The tables that the steps lead to. SQLite parses all of them again after each step, so the steps run once per process.
-    private static let newest = Mutex<String?>(nil)
+    /// What all steps lead to. SQLite parses all tables again after each change of one, which costs more than all else of a first start.
+    static let newest = """
+        CREATE TABLE state (id INTEGER PRIMARY KEY, name TEXT NOT NULL, value, sum INTEGER);
+        CREATE TABLE trackable (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
+        CREATE TABLE boot (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
+        CREATE TABLE reason (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
+        CREATE TABLE location (seq INTEGER PRIMARY KEY, \(record));
+        CREATE TABLE geofence (seq INTEGER PRIMARY KEY, \(crossing));
+        CREATE TABLE trip (seq INTEGER PRIMARY KEY, \(trip));
+        CREATE TABLE endpoint (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, formed INTEGER NOT NULL,
+            unsettled INTEGER NOT NULL, required INTEGER NOT NULL, feed INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
+            removed_at INTEGER, regenerated_through INTEGER NOT NULL, generation INTEGER NOT NULL,
+            accepted INTEGER NOT NULL DEFAULT 0, spare INTEGER NOT NULL DEFAULT 0, wanted_fingerprint TEXT,
+            bound_through INTEGER, sum INTEGER);
+        CREATE TABLE batch (
+            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
+            feed INTEGER NOT NULL, origin INTEGER NOT NULL, through INTEGER NOT NULL, picked BLOB, broken BLOB,
+            route TEXT, sent_ms INTEGER, newest_seq INTEGER, generation INTEGER NOT NULL, rendering TEXT NOT NULL,
+            sum INTEGER, PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
+        CREATE TABLE ahead (
+            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, sum INTEGER,
+            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
+        CREATE TABLE quarantine (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
+            fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
+            start_ms INTEGER, start_lat_e7 INTEGER, start_lon_e7 INTEGER, end_ms INTEGER, distance_dm INTEGER,
+            idle_ms INTEGER, max_speed_cms INTEGER,
+            why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL, asset TEXT,
+            generation INTEGER NOT NULL, retry INTEGER NOT NULL DEFAULT 0, partner INTEGER, size INTEGER NOT NULL,
+            settings TEXT, ssid TEXT, bssid TEXT, ip TEXT, UNIQUE (endpoint, seq));
+        CREATE TABLE settings (seq INTEGER PRIMARY KEY, change TEXT NOT NULL);
+        CREATE TABLE network (seq INTEGER PRIMARY KEY, ssid TEXT, bssid TEXT, ip TEXT);
+        CREATE TABLE segment (
+            last INTEGER PRIMARY KEY, first INTEGER NOT NULL, rows INTEGER NOT NULL, published INTEGER NOT NULL,
+            data BLOB NOT NULL);
+        """
 
-    /// FNV-1a over the tables of a queue that this version has made, with their roots. One of another version of SQLite may differ.
-    private static let newestTables: UInt64 = 0x71A1_9EEA_0E6F_E2F6
+    /// FNV-1a over the tables with their roots, as `newest` makes them and as the steps do. Those of another version of SQLite may
+    /// differ.
+    private static let newestTables: [UInt64] = [0x6ED4_E613_690D_8E6D, 0x13D3_8DD7_1B95_A90D]
 
     static func hasNewestTables(_ connection: Connection) throws(OutboxError) -> Bool {
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -198,7 +311,7 @@ enum Schema {
                 add(0xFF)
             }
         }
-        return sum == newestTables
+        return newestTables.contains(sum)
     }
 
     /// Whether a file has every table of the version that it says it has: with every column, and in a place of its own.

@@ -10,13 +10,17 @@ public struct FileMark: Hashable, Sendable {
     public var modified: Int64
     /// It is no directory, link, pipe or device.
     public var isRegular: Bool
+    public var isDirectory: Bool
 
-    public init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, isRegular: Bool = true) {
+    public init(
+        device: UInt64, inode: UInt64, size: Int64, modified: Int64, isRegular: Bool = true, isDirectory: Bool = false
+    ) {
         self.device = device
         self.inode = inode
         self.size = size
         self.modified = modified
         self.isRegular = isRegular
+        self.isDirectory = isDirectory
     }
 
     func isSameFile(as other: FileMark) -> Bool { inode == other.inode && device == other.device }
@@ -101,6 +105,6 @@ extension FileMark {
         self.init(
             device: UInt64(info.st_dev), inode: UInt64(info.st_ino), size: Int64(info.st_size),
             modified: Int64(info.st_mtim.tv_sec) * 1_000_000_000 + Int64(info.st_mtim.tv_nsec),
-            isRegular: info.st_mode & S_IFMT == S_IFREG)
+            isRegular: info.st_mode & S_IFMT == S_IFREG, isDirectory: info.st_mode & S_IFMT == S_IFDIR)
     }
 }

@@ -51,7 +51,11 @@ final class HeldQueue {
     var others: [Int64] = []
     /// The content was read through a connection that another program may have spoiled: it has to be checked.
     var isUnchecked = false
-    private(set) var report = Replacement()
+    private var found = Replacement()
+    /// Words before and after those about the rows that were written again.
+    private var wordsOfReplacement: (before: String, after: String)?
+    /// What was written again was damaged, and became this copy; and rows that had been given up before.
+    private(set) var spoiled: (copy: Int64, lostBefore: Int64)?
 
     private var path: String { files.path }
     private var logPath: String { files.path + "-wal" }
@@ -135,11 +139,21 @@ final class HeldQueue {
 
     /// The queue has a smaller last number than the process before this one had committed.
     func foundOlder(than lastSeq: Int64, through last: Int64) {
-        report.count += 1
-        report.words =
+        found.count += 1
+        wordsOfReplacement = nil
+        found.words =
             "\(path) ends with location \(last), and waypost had stored \(lastSeq) before it was stopped: an older copy was put in "
             + "its place, or the medium has lost what it had confirmed; locations between the two are not in it, and those that "
             + "were sent since are sent again"
+    }
+
+    /// There was no queue, and the process before this one had left one.
+    func foundNone(after lastSeq: Int64) {
+        found.count += 1
+        wordsOfReplacement = nil
+        found.words =
+            "\(path) was removed while waypost was stopped, with all that was queued up to location \(lastSeq); put it back while "
+            + "waypost is stopped, if that was not meant"
     }
 
     /// This process has written to the files, or tried to.
@@ -170,7 +184,9 @@ final class HeldQueue {
     }
 
     /// The log was cut off by this process.
-    func noteLog() { log?.mark.size = 0 }
+    func noteLog() {
+        if let mark = medium.mark(logPath), Self.isInPlace(log, mark) { log?.mark = mark }
+    }
 
     /// The files are not as they should be, and were not put back yet.
     var isDisplaced: Bool { !pending.isEmpty }
@@ -207,9 +223,11 @@ extension HeldQueue {
     /// What lies at the path is set aside before. `.corrupt`: the content cannot be read.
     /// - Parameter connection: to the files that are held, if one is open.
     func putBack(_ difference: FileDifference, from connection: Connection?) throws(OutboxError) {
-        // No file is taken from another daemon.
+        // No file is taken from another daemon. A link, a pipe or a device is none's, and only its name goes.
         var other: Part?
-        if difference.contains(.databaseMoved), medium.mark(path) != nil { other = try held(path) }
+        if difference.contains(.databaseMoved), let there = medium.mark(path), there.isRegular || there.isDirectory {
+            other = try held(path)
+        }
         defer { withExtendedLifetime(other) {} }
         if !difference.isDisjoint(with: [.databaseWritten, .logWritten]), hasOnlyOtherTimes { timeAlarms += 1 }
         var copy: Int64?
@@ -231,15 +249,28 @@ extension HeldQueue {
         isWatched = false
         isUnflushed = true
         if let copy { others.append(copy) }
-        report.count += 1
-        report.words = words(difference, copy)
+        found.count += 1
+        let kept = copy.map { files.copy($0) }.map { copy in
+            "; \(copy) is what lay there" + (medium.mark(copy)?.isRegular == true ? ", and its rows are added" : "")
+        }
+        wordsOfReplacement = (
+            "\(difference.words(path)); it was written again", "\(kept ?? ""); let nothing change it while waypost runs"
+        )
+        spoiled = nil
         try flush()
     }
 
-    private func words(_ difference: FileDifference, _ copy: Int64?) -> String {
-        let kept = copy.map { "; \(files.copy($0)) is what lay there, and its rows are added" } ?? ""
-        return "\(difference.words(path)); it was written again with its rows\(kept); "
-            + "let nothing change it while waypost runs"
+    /// What was written again turned out to be damaged, and was set aside.
+    ///
+    /// - Parameter lostBefore: rows that had been given up before.
+    func became(copy: Int64, lostBefore: Int64) { spoiled = (copy, lostBefore) }
+
+    /// - Parameter rest: of the copy `spoiled`; nil = there is none.
+    func report(_ rest: Salvaging.Rest?) -> Replacement {
+        guard let (before, after) = wordsOfReplacement else { return found }
+        var report = found
+        report.words = before + (isUnchecked ? "" : rest?.words ?? Salvaging.Rest.nothing.words) + after
+        return report
     }
 
     private var hasOnlyOtherTimes: Bool {

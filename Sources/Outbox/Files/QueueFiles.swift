@@ -46,7 +46,9 @@ struct QueueFiles {
 
     /// Finishes a move that a power cut interrupted: a log whose database has moved already. SQLite would delete it.
     func finishSettingAside() throws(OutboxError) {
-        guard medium.size(path) < 512, medium.size(path + "-wal") > 0 else { return }
+        guard medium.hasLogAlone(path) else { return }
+        // A link that leads nowhere is in its place: it is for a person to remove, and the log stays beside it.
+        guard medium.mark(path)?.isRegular != false else { return }
         if medium.exists(path) {
             _ = try setAside()
             return
@@ -103,4 +105,14 @@ struct QueueFiles {
     }
 
     private var directory: String { path.parentDirectory }
+}
+
+extension QueueMedium {
+    /// The database is gone, or shorter than a page, and its log is there.
+    func hasLogAlone(_ path: String) -> Bool {
+        !hasPage(path) && size(path + "-wal") > 0
+    }
+
+    /// A database or a log that is shorter than a page has nothing.
+    func hasPage(_ path: String) -> Bool { size(path) >= Int64(DatabaseFile.pageSize) }
 }

@@ -8,10 +8,14 @@ public struct FailedReads: Hashable, Sendable {
     public var count: Int
     /// errno of the last one.
     public var reason: Int32
+    /// Names the failures of one place of a file that follow each other, while no read of it succeeds; 0 = the place that failed last was
+    /// read since.
+    public var run: Int
 
-    public init(count: Int, reason: Int32) {
+    public init(count: Int, reason: Int32, run: Int) {
         self.count = count
         self.reason = reason
+        self.run = run
     }
 }
 
@@ -76,7 +80,7 @@ public struct SystemMedium: QueueMedium {
 
     public var failedReads: FailedReads {
         let failed = waypost_sqlite_failed_reads()
-        return FailedReads(count: Int(failed.count), reason: failed.reason)
+        return FailedReads(count: Int(failed.count), reason: failed.reason, run: Int(failed.run))
     }
 
     public func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

@@ -29,10 +29,10 @@ extension Ledger {
         /// The oldest row after the cursor.
         var oldest: Oldest = .unknown
         var quarantine = QuarantineCount()
-        /// The file cannot be right about its batches: they are to be written again.
-        var isDamaged = false
         /// It was bound to another address, device or asset: what it sends has other bytes.
         var isRebound = false
+        /// Its rows go to another address than the one that they waited for, which no operator has ordered.
+        var isMoved = false
         /// Since the queue was opened.
         var finishedUnsent: [String: Int] = [:]
 
@@ -126,6 +126,10 @@ extension Ledger.Endpoint {
         }
     }
 
+    /// Only the address of its rows has changed, and the server there has accepted nothing: there is nothing for an operator to
+    /// decide.
+    var mayMove: Bool { !acceptedBefore && settings.hasIdentity(of: fingerprint) }
+
     /// The rows belong to what is configured from now on.
     mutating func takeBinding() {
         if fingerprint != settings.fingerprint {
@@ -151,6 +155,7 @@ extension Ledger.Endpoint {
         depth.quarantined = setAside
         depth.finishedUnsent = finishedUnsent
         depth.acceptedBefore = acceptedBefore
+        depth.isMoved = isMoved
         depth.boundTo = wanted == nil ? nil : fingerprint
         if let batch = batches.first(where: { $0.origin == .queue }) {
             depth.oldestSeq = batch.first

@@ -6,6 +6,10 @@ struct Retention {
     var agesCheckedAt: EventTime?
     /// The file must not hold more live bytes than this while space is short; nil = enough space.
     var spaceLimit: Int64?
+    /// As of the last look.
+    private(set) var shortage: SpaceShortage?
+    /// Which limit has removed rows last.
+    var reached: QueueLimit?
     /// Boot clock, nanoseconds.
     private var spaceCheckedAt: Int64?
     /// Between reaching a limit and having a tenth of it free.
@@ -19,19 +23,28 @@ struct Retention {
 
     private static let spaceInterval: Int64 = 60_000_000_000
     /// The queue may always be this large, and the log needs this much beside it.
-    private static let leastBytes: Int64 = 1 << 20
+    private static let leastBytes: Int64 = 256 << 10
     private static let headroom: Int64 = 128 << 10
 
     /// Queries the file system at most once a minute.
     mutating func checkSpace(
         of path: String, on medium: any QueueMedium, minFree: Int64?, fileBytes: Int64, freeBytes: Int64
     ) {
-        guard let minFree else { return spaceLimit = nil }
+        guard let minFree else { return (spaceLimit, shortage) = (nil, nil) }
         let now = medium.now
         if let spaceCheckedAt, now >= spaceCheckedAt, now - spaceCheckedAt < Self.spaceInterval { return }
         spaceCheckedAt = now
         guard let space = medium.space(of: path) else { return }
-        if space.available >= min(minFree, space.size / 4) - freeBytes { return spaceLimit = nil }
+        found(space, minFree: minFree, fileBytes: fileBytes, freeBytes: freeBytes)
+    }
+
+    /// - Parameter space: of the file system.
+    mutating func found(
+        _ space: (available: Int64, size: Int64), minFree: Int64, fileBytes: Int64, freeBytes: Int64
+    ) {
+        let wanted = min(minFree, space.size / 4)
+        if space.available >= wanted - freeBytes { return (spaceLimit, shortage) = (nil, nil) }
+        shortage = SpaceShortage(free: space.available, wanted: wanted)
         if spaceLimit == nil { limitSpace(fileBytes: fileBytes) }
     }
 

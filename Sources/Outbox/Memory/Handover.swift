@@ -111,6 +111,10 @@ struct Handover {
             endpoint.id = stored.id
             endpoint.quarantine = stored.quarantine
             for batch in stored.batches where batch.origin == .quarantine { endpoint.insert(batch) }
+            if memory.isBlind {
+                endpoint.isMoved = stored.isMoved
+                endpoint.acceptedBefore = stored.acceptedBefore || (stored.wanted == nil && known.acceptedBefore)
+            }
             if memory.isBlind, stored.wanted != nil {
                 endpoint.fingerprint = stored.fingerprint
                 endpoint.wanted = stored.wanted
@@ -191,7 +195,7 @@ extension Handover {
     func append(of name: String) throws(OutboxError) {
         queue.ledger.recorded = RecordingTimes(earlierThrough: queue.ledger.lastSeq)
         var numbers: [Int64: Int64] = [:]
-        // What a profile has refused. Rows that a server refuses go out again instead: see `MemoryRules.possible`.
+        // What a profile or a server has refused.
         var refused = try memory.database.quarantinedRecords(names: above.names)
         // Some of these were removed from the queue, for all. They get numbers in the same order, and are removed again.
         var gone = refused.map(\.row).sorted { $0.seq < $1.seq }[...]
@@ -240,6 +244,7 @@ extension Handover {
             }
             guard let index = queue.ledger.index(of: endpoint.settings.name) else { continue }
             for (reason, rows) in endpoint.finishedUnsent { queue[index].count(unsent: reason, rows) }
+            if endpoint.acceptedBefore, queue[index].wanted == nil { try queue.noteAccepted(index) }
         }
         try quarantine(refused)
         try queue.findOldest()

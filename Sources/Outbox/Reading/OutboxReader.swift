@@ -31,6 +31,14 @@ public final class OutboxReader {
     }
 
     private static func open(_ path: String) throws(OutboxError) -> (Database?, [UInt8]) {
+        let medium = SystemMedium()
+        // A link or a pipe is named by the connection, which opens neither.
+        let isOther = medium.mark(path)?.isRegular == false
+        guard isOther || !medium.hasLogAlone(path) || !medium.exists(path) else {
+            throw OutboxError(
+                .corrupt, path: path,
+                message: "lost, and its log is not: leave the log where it is, and start the daemon, which reads it")
+        }
         let connection = try Connection(path: path, access: .readOnly)
         return try judging(connection) { () throws(OutboxError) in
             if try isBlank(connection) {
@@ -157,6 +165,7 @@ public final class OutboxReader {
             }
             if let problem = try database.connection.problemOfLog() { problems.append(problem) }
             if problems.isEmpty, try !Schema.isComplete(database.connection) { problems = ["its tables are damaged"] }
+            if problems.isEmpty { problems = try database.damagedTables() }
             if problems.isEmpty { problems = try database.rows.problems() }
             // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }

@@ -17,8 +17,10 @@ struct DatabaseFile {
     /// - Parameters:
     ///   - page: 0 is the first.
     ///   - bytes: room for one page or several.
-    /// - Returns: whether they could be read; what is behind the end of the file is zeros.
+    /// - Returns: whether they could be read; what is behind the end of the file is zeros. A damaged log may name any page.
     func read(_ page: Int64, into bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        // SQLite takes a place before the file for one in memory.
+        guard page >= 0 else { return false }
         let code = waypost_sqlite_read_file(
             connection.handle, bytes.baseAddress, Int32(bytes.count), page * Int64(Self.pageSize))
         return code == SQLITE_OK || code == SQLITE_IOERR | (2 << 8)

@@ -3,27 +3,27 @@ import CSQLite
 /// Makes the log of a damaged copy lead to its last commit again, past frames that are not as they were written.
 ///
 /// With the later frames come the tables as they were last: which rows are there, their names, what servers have had, and the batches
-/// on their way. Of a damaged frame nothing counts: it may hold what another page was long ago. Its page stays as it was before,
-/// and rows that were only on it are found by their checksums, see `SegmentPages`.
+/// on their way. Of a damaged frame nothing counts: it may hold what another page was long ago. Its page stays as it was before: rows
+/// that were only on it are found by their checksums, see `SegmentPages`, and small tables that are older than others by theirs, see
+/// `Schema.summed`.
 enum LogRepair {
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
-    /// - Returns: whether commits are in it that recovery did not find, or does not find now.
-    static func putBack(at path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) -> Bool {
+    static func putBack(at path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
         // With a connection of its own: SQLite does not expect the log to change under it.
         let connection = try Connection(path: path, access: .readWrite, medium: medium)
-        return try unlessDamaged(isPatient) { () throws(OutboxError) in
+        _ = try unlessDamaged(isPatient) { () throws(OutboxError) in
             // Opens the log.
             _ = try connection.integer("PRAGMA user_version")
-            return try putBack(in: connection)
-        } ?? false
+            try putBack(in: connection)
+        }
     }
 
-    private static func putBack(in connection: Connection) throws(OutboxError) -> Bool {
+    private static func putBack(in connection: Connection) throws(OutboxError) {
         let log = LogFile(connection)
         let tail = try log.tail()
         guard tail.wholeFrames > tail.frames, let header = try log.header(),
             let last = try log.frame(tail.wholeFrames - 1)
-        else { return tail.isThere }
+        else { return }
         func write(_ bytes: [UInt8], at offset: Int64) throws(OutboxError) {
             let code = waypost_sqlite_write_log(connection.handle, bytes, Int32(bytes.count), offset)
             guard code != SQLITE_OK else { return }
@@ -41,22 +41,19 @@ enum LogRepair {
         // Of several old frames in a row, each continues the one before.
         var wasWhole = true
         for number in 0..<tail.wholeFrames {
-            guard let frame = try log.frame(number) else { return false }
+            guard let frame = try log.frame(number) else { return }
             let isWhole = stored.isContinued(by: frame) && (wasWhole || frame.salts == tail.salts)
             wasWhole = isWhole
             stored = LogChecksum(continuing: frame, isBigEndian: stored.isBigEndian)
             var (page, pages, content) = (frame.page, frame.pagesAfterCommit, frame.content)
-            if !isWhole {
-                // Another page stands twice instead.
-                (page, pages, content) = (last.page, 0, last.content)
-            }
+            // The last frame, which comes again, takes its place.
+            if !isWhole { (page, pages, content) = (last.page, 0, last.content) }
             let head = word(page) + word(pages)
             sum.add(head[...])
             sum.add(content)
             let bytes: [UInt8] = head + double(tail.salts) + double(sum.value) + content
             if bytes[...] != frame.bytes { try write(bytes, at: LogFile.size(ofFrames: number)) }
         }
-        return true
     }
 
     /// In a log, the highest byte comes first.

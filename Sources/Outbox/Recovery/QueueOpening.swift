@@ -29,6 +29,8 @@ struct QueueOpening {
     var known: [String: Batch] = [:]
     /// Rows in the file that one of them still needs; nil = as the file has it.
     var expected: Int?
+    /// What the process before this one has left.
+    var noted: QueueNote?
     /// What is known to be wrong with the file; nil = nothing.
     var damage: OutboxError?
     /// A damaged file is set aside; otherwise that is thrown.
@@ -64,17 +66,29 @@ struct QueueOpening {
     }
 
     /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
-    private func goOn(from copy: Int64, in database: Database) throws(OutboxError) -> SalvagePlan {
-        let damaged = try DamagedQueue(path: files.copy(copy), isPatient: isPatient, medium: medium)
+    ///
+    /// - Parameter isOrphan: the copy was made by an earlier process, and is the last one. That may be a file that another program had put
+    ///   in the place of the new queue before it was finished, and that knows of no other copy.
+    private func goOn(
+        from copy: Int64, in database: Database, isOrphan: Bool = false
+    ) throws(OutboxError) -> SalvagePlan {
+        if !medium.hasPage(files.copy(copy)) { try SchemaPages.begin(files.copy(copy), medium: medium) }
+        let damaged = try DamagedQueue(path: files.copy(copy), noted: noted, isPatient: isPatient, medium: medium)
         var plan = plan ?? damaged.plan ?? SalvagePlan(parts: files.copies().filter { $0 != copy }.map(wholeCopy))
-        var part = wholeCopy(copy)
-        if lastSeq > 0 { part.through = lastSeq } else if let last = damaged.lastBehindLog { part.through = last }
-        plan.parts.append(part)
+        if isOrphan {
+            let known = plan.copies.union(plan.finished)
+            plan.parts += files.copies().filter { $0 != copy && !known.contains($0) }.map(wholeCopy)
+        }
+        // An earlier one may have had its number.
+        plan.finished.remove(copy)
+        plan.parts.append(.init(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : damaged.lastSeq))
         plan.counts[copy] = .init(expected: expected.map(Int64.init) ?? damaged.expected)
         let mark = max(lastSeq, damaged.lastSeq)
         // At a start ids go on only where it is certain that no number is given twice.
         let uuid = before.isEmpty ? damaged.uuid : newUUID
         var rows: [Int64: QueuedLocation] = [:]
+        /// By the ids of endpoints in the copy.
+        var keeping: [Int64: Set<Int64>] = [:]
         try database.transaction { () throws(OutboxError) in
             try database.store(.mark, mark)
             let waited = before.isEmpty ? damaged.endpoints : before.filter { $0.unsent > 0 || $0.wanted != nil }
@@ -89,14 +103,21 @@ struct QueueOpening {
                 for batch in earlier.batches where batch.origin == .queue && batch.through <= mark {
                     guard let found = try damaged.rows(of: batch, earlier, known, outbox: uuid) else { continue }
                     try database.write(batch, endpoint: endpoint.id)
-                    for row in found where row.seq <= mark { rows[row.seq] = row }
+                    for row in found where row.seq <= mark {
+                        rows[row.seq] = row
+                        keeping[earlier.id, default: []].insert(row.seq)
+                    }
                     plan.kept.insert(.init(copy: copy, endpoint: earlier.id, first: batch.first))
                 }
             }
             if let uuid, !rows.isEmpty {
                 try store(rows.values.sorted { $0.seq < $1.seq }, in: database)
                 try database.store(.uuid, uuid)
-                plan.counts[copy]?.returned = Int64(rows.count)
+                // One that comes back for another endpoint as well counts then.
+                plan.counts[copy]?.returned = Int64(
+                    rows.keys.count { seq in
+                        waited.allSatisfy { $0.hasHad(seq) || keeping[$0.id]?.contains(seq) == true }
+                    })
             }
             try database.store(.salvage, plan.bytes)
             try database.store(damaged.parts)
@@ -157,9 +178,11 @@ struct QueueOpening {
         if cache == .suspect { try database.restartLog() }
         // The power may have gone between the copy and the queue that replaces it.
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil
-        // Of a log alone nothing can be read, and SQLite would delete it.
-        if let copy = orphan, medium.size(files.copy(copy)) < 512 { orphan = nil }
-        if let orphan { _ = try goOn(from: orphan, in: database) }
+        if let copy = orphan, [files.copy(copy), files.copy(copy) + "-wal"].allSatisfy({ !medium.hasPage($0) }) {
+            orphan = nil
+        }
+        let isLost = orphan.map { !medium.hasPage(files.copy($0)) } ?? false
+        if let orphan { _ = try goOn(from: orphan, in: database, isOrphan: true) }
         var opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         opened.ledger.retention = Retention(stored: try database.integer(.thinned))
         guard opened.ledger.isPlausible else {
@@ -168,7 +191,12 @@ struct QueueOpening {
         let plan = SalvagePlan(bytes: try database.blob(.salvage) ?? [])
         return OpenedQueue(
             database: database, opened: opened, plan: plan,
-            setAside: orphan.map { (files.copy($0), "it was set aside, and the power went") })
+            setAside: orphan.map { copy in
+                (
+                    files.copy(copy),
+                    isLost ? "\(settings.path): lost, and its log is not" : "it was set aside, and the power went"
+                )
+            })
     }
 }
 
@@ -197,6 +225,34 @@ struct SetAsidePace {
     }
 }
 
+/// Reads of one place that a medium fails again and again, for long, and none of which succeeds between.
+///
+/// A page that cannot be read any more would keep the queue in memory, or what waits behind it from being sent, for ever. After an hour
+/// its file is set aside: what can be read of it is brought back, and the rest is tried again from time to time.
+struct FailingReads {
+    private var run = 0
+    private var since: Int64 = 0
+    /// Boot clock, nanoseconds.
+    private var last: Int64 = 0
+    private var count = 0
+
+    private static let minute: Int64 = 60_000_000_000
+    /// After so long without one, the medium works again.
+    private static let rest = 10 * minute
+    private static let longest = 60 * minute
+    private static let least = 12
+
+    mutating func failed(_ reads: FailedReads, at now: Int64) {
+        if count == 0 || reads.run != run || now - last > Self.rest { (run, since, count) = (reads.run, now, 0) }
+        last = now
+        count += 1
+    }
+
+    func areLasting(_ reads: FailedReads, at now: Int64) -> Bool {
+        count >= Self.least && reads.run == run && now - last <= Self.rest && last - since >= Self.longest
+    }
+}
+
 extension Ledger.Endpoint {
     /// As a new queue goes on from a damaged one: nothing waits for it yet, and no number is beyond what it can be.
     fileprivate func begun(as id: Int64, after mark: Int64) -> Self {
@@ -213,6 +269,7 @@ extension Ledger.Endpoint {
 
 /// What can still be read of a damaged queue about itself.
 private struct DamagedQueue {
+    /// The last number that is known to have been given.
     var lastSeq: Int64 = 0
     /// nil: that cannot be read.
     var plan: SalvagePlan?
@@ -223,19 +280,18 @@ private struct DamagedQueue {
     var endpoints: [Ledger.Endpoint] = []
     /// nil: numbers may have been given that cannot be read.
     var uuid: [UInt8]?
-    /// The last row that stands anywhere in the file or behind the end of its log; nil: the log is sound.
-    var lastBehindLog: Int64?
     private var database: Database?
+    /// nil: one is gone, or not as it was written.
+    private var names: Record.Names?
     private let isPatient: Bool
 
-    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
-    init(path: String, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
+    /// - Parameters:
+    ///   - noted: what the process before this one has left.
+    ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    init(path: String, noted: QueueNote?, isPatient: Bool, medium: any QueueMedium) throws(OutboxError) {
         self.isPatient = isPatient
         func read<Value>(_ work: () throws(OutboxError) -> Value?) throws(OutboxError) -> Value? {
             try unlessDamaged(isPatient, work) ?? nil
-        }
-        let isLogDamaged = try read { () throws(OutboxError) in
-            try LogRepair.putBack(at: path, isPatient: isPatient, medium: medium)
         }
         let opened = try read { () throws(OutboxError) in
             try Database(
@@ -245,33 +301,43 @@ private struct DamagedQueue {
         guard let database = opened else { return }
         let connection = database.connection
         for sql in [
-            "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(formed) FROM endpoint",
+            Schema.Key.mark.select, "SELECT max(formed) FROM endpoint",
             "SELECT max(seq) FROM location", "SELECT max(last) FROM segment",
         ] {
             let seq = try read { () throws(OutboxError) in try connection.integer(sql) }
             guard let seq, (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)
         }
-        if isLogDamaged == true {
-            lastBehindLog = SegmentPages.last(of: connection).map { max(lastSeq, min($0, Ledger.seqMax / 2)) }
-            lastSeq = max(lastSeq, lastBehindLog ?? 0)
-        }
+        // The tables need not lead to it.
+        let last = try read { () throws(OutboxError) in try SegmentPages.last(of: connection, isPatient: isPatient) }
+        lastSeq = max(lastSeq, min(last ?? 0, Ledger.seqMax / 2))
         func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
             try read { () throws(OutboxError) in try database.blob(key) }
         }
+        let found = try blob(.uuid)
+        if let noted, found == nil || found == noted.uuid { lastSeq = max(lastSeq, noted.lastSeq) }
         parts = PartStates(
             tracker: try blob(.tracker), source: try blob(.file), channels: try blob(.channels),
             beacons: try blob(.beacons))
-        plan = try read { () throws(OutboxError) in SalvagePlan(bytes: try database.blob(.salvage) ?? []) }
+        let isStateSound = try database.isSound(.state, isPatient: isPatient)
+        plan = try blob(.salvage).map(SalvagePlan.init(bytes:)) ?? (isStateSound ? SalvagePlan() : nil)
         let isRecovering = plan?.parts.isEmpty == false
-        let readMark = try read { () throws(OutboxError) in try database.mark() }
+        let readMark = try read { () throws(OutboxError) in try connection.optionalInteger(Schema.Key.mark.select) }
         let mark = readMark ?? lastSeq
         // Numbers leap farther at a start than rows may have come since the mark.
-        if readMark != nil, let found = try blob(.uuid), found.count == 16 { uuid = found }
+        if readMark != nil, found?.count == 16 { uuid = found }
+        names = try read { () throws(OutboxError) in
+            for table in [Schema.Summed.trackable, .boot, .reason]
+            where try !database.isSound(table, isPatient: isPatient) { return nil }
+            return try database.names()
+        }
+        var areEndpointsSound = true
+        for table in [Schema.Summed.endpoint, .batch] where try !database.isSound(table, isPatient: isPatient) {
+            areEndpointsSound = false
+        }
         let known = try read { () throws(OutboxError) in try database.knownEndpoints() } ?? []
         for var endpoint in known {
-            let batches = try read { () throws(OutboxError) in try database.batchRows(of: endpoint.id) } ?? []
-            endpoint.batches = batches.compactMap { $0 }
+            endpoint.batches = try read { () throws(OutboxError) in try database.batchRows(of: endpoint.id) } ?? []
             let isSending = try read { () throws(OutboxError) in
                 try connection.integer("SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1")
             }
@@ -279,7 +345,7 @@ private struct DamagedQueue {
             let inFlight = try read { () throws(OutboxError) in
                 try connection.integer("SELECT sum(rows) FROM batch WHERE origin = 0 AND endpoint = \(endpoint.id)")
             }
-            guard endpoint.removedAt == nil, !endpoint.isSpare, let inFlight else { continue }
+            guard areEndpointsSound, endpoint.removedAt == nil, !endpoint.isSpare, let inFlight else { continue }
             let unsent = Int64(endpoint.waiting) + inFlight + max(0, lastSeq - max(mark, endpoint.formed))
             expected = max(expected ?? 0, unsent)
         }
@@ -300,9 +366,8 @@ extension DamagedQueue {
         {
             return known.rows + [known.newest].compactMap { $0 }
         }
-        guard let database else { return nil }
+        guard let database, let names else { return nil }
         let found = try unlessDamaged(isPatient) { () throws(OutboxError) -> [QueuedLocation]? in
-            let names = try database.names()
             var rows = try database.rows(of: batch, endpoint: endpoint.id, names: names)
             guard rows.count == batch.rows, rows.first?.seq == batch.first, rows.last?.seq == batch.last else {
                 return nil

@@ -17,6 +17,9 @@ struct ReadableRows {
     /// Rows that no table leads to were looked for up to the last one.
     private var hasLookedBehind = false
     private let through: Int64
+    /// Numbers may be left out where tables are older than the rows.
+    private let looksInGaps: Bool
+    private var hasFound = false
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
     /// Rows before this one cannot be found by their tables, and are looked for page by page; nil = they can.
@@ -30,10 +33,12 @@ struct ReadableRows {
     /// - Parameters:
     ///   - next: the first number that counts.
     ///   - through: the last one.
+    ///   - looksInGaps: looks page by page for numbers that are left out between two rows.
     ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
-    init(from next: Int64, through: Int64 = Ledger.seqMax, isPatient: Bool) {
+    init(from next: Int64, through: Int64 = Ledger.seqMax, looksInGaps: Bool = false, isPatient: Bool) {
         self.next = next
         self.through = through
+        self.looksInGaps = looksInGaps
         self.isPatient = isPatient
     }
 
@@ -71,11 +76,9 @@ struct ReadableRows {
             return []
         }
         if endOfDamage == nil, let rows = try? stretch(of: database, names, from: next, limit) {
-            if let last = rows.last {
-                next = last.seq + 1
-                return rows
-            }
-            ended()
+            let found = upToGap(rows)
+            if !found.isEmpty { return found }
+            if rows.isEmpty { ended() }
         }
         // The damage is somewhere in there: one by one up to it, then after it.
         var rows: [QueuedLocation] = []
@@ -84,8 +87,8 @@ struct ReadableRows {
                 if let end = endOfDamage {
                     try readPages(before: end, limit, of: database, names, into: &rows)
                 } else if let found = next <= through ? try stretch(of: database, names, from: next, 1) : [] {
-                    rows += found
-                    if let row = found.first { next = row.seq + 1 } else { ended() }
+                    rows += upToGap(found)
+                    if found.isEmpty { ended() }
                 } else {
                     endOfDamage = try findEndOfDamage(in: database, names)
                 }
@@ -93,6 +96,20 @@ struct ReadableRows {
                 if rows.isEmpty { throw error }
                 return rows
             }
+        }
+        return rows
+    }
+
+    /// Goes on behind rows, the first of which may follow a gap.
+    ///
+    /// - Returns: those before a gap that has to be looked at.
+    private mutating func upToGap(_ rows: [QueuedLocation]) -> [QueuedLocation] {
+        for (place, row) in rows.enumerated() {
+            if looksInGaps, hasFound, row.seq > next {
+                endOfDamage = row.seq
+                return Array(rows[..<place])
+            }
+            (next, hasFound) = (row.seq + 1, true)
         }
         return rows
     }

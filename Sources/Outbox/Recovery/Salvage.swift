@@ -10,6 +10,17 @@ extension Location {
     }
 }
 
+extension Database {
+    /// Of a damaged file: whether all rows of a small table are there, as they were written. A file of an earlier version does not say.
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    func isSound(_ table: Schema.Summed, isPatient: Bool) throws(OutboxError) -> Bool {
+        try unlessDamaged(isPatient) { () throws(OutboxError) in
+            try table.isOfEarlierVersion(in: connection) ? true : table.isSound(in: connection)
+        } ?? false
+    }
+}
+
 /// A row of a damaged copy, with the names of the endpoints that have had it.
 struct SalvagedRow {
     var row: QueuedLocation
@@ -22,13 +33,13 @@ final class Salvage {
     private let names: Record.Names
     /// The endpoints as they were; nil where that cannot be read.
     private let before: [Ledger.Endpoint]?
+    /// `before` has all that the copy knew. Of one that is missing nothing is known, and it needs all rows.
+    private let hasAllEndpoints: Bool
     private var readable: ReadableRows
 
     /// Rows before this one were seen, or cannot be read.
     var next: Int64 { readable.next }
     var isFinished: Bool { readable.isFinished }
-    /// The medium could not read some of it, so that nothing is known about what is missing.
-    var hasFailedReads: Bool { readable.hasFailedReads }
 
     /// nil when nothing at all can be read.
     ///
@@ -36,19 +47,23 @@ final class Salvage {
     ///   - before: the endpoints when the file was set aside, without the batches that the new queue has; nil = as the copy has
     ///     them.
     ///   - kept: those batches.
+    ///   - isDamaged: it is no sound queue that another program had put in the place of this one.
     ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init?(
         path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, kept: Set<SalvagePlan.Kept> = [],
-        isPatient: Bool = false,
+        isDamaged: Bool, isPatient: Bool = false,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
-        readable = ReadableRows(from: part.next, through: part.through, isPatient: isPatient)
+        readable = ReadableRows(
+            from: part.next, through: part.through, looksInGaps: isDamaged, isPatient: isPatient)
         do throws(OutboxError) {
             let connection = try Connection(damaged: path, isPatient: isPatient, medium: medium)
             _ = try unlessDamaged(isPatient) { () throws(OutboxError) in
                 // Where the log ends early there may be no tables yet: what follows in it must not be overwritten.
                 let version = try connection.integer("PRAGMA user_version")
-                if version > 0, version < Schema.migrations.count { try Schema.migrate(connection) }
+                guard version > 0, version < Schema.migrations.count else { return }
+                try Schema.migrate(connection)
+                try connection.hideUnsoundRows(isPatient: isPatient)
             }
             database = try Database(damaged: connection, isPatient: isPatient)
         } catch {
@@ -65,12 +80,17 @@ final class Salvage {
                         of: database, but: kept.filter { $0.copy == part.copy }, isPatient: isPatient)
                 } ?? nil
             }
+        hasAllEndpoints = before != nil ? true : try database.isSound(.endpoint, isPatient: isPatient)
     }
 
     /// Rows of a batch may not have been accepted: the cursor is before the first batch, and none of their rows is ahead.
     private static func endpoints(
         of database: Database, but kept: Set<SalvagePlan.Kept>, isPatient: Bool
     ) throws(OutboxError) -> [Ledger.Endpoint]? {
+        // Without one of its rows, what an endpoint has had cannot be told from what was on its way.
+        for table in [Schema.Summed.batch, .ahead] {
+            guard try database.isSound(table, isPatient: isPatient) else { return nil }
+        }
         var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
         for index in endpoints.indices {
             let id = endpoints[index].id
@@ -82,7 +102,7 @@ final class Salvage {
             }
             endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
             // The cursor is written later than the batches that it has passed.
-            let batches = keptFirsts.isEmpty ? [] : try database.batchRows(of: id).compactMap { $0 }
+            let batches = keptFirsts.isEmpty ? [] : try database.batchRows(of: id)
             let mine = batches.filter { $0.origin == .queue && keptFirsts.contains($0.first) }
             endpoints[index].formed = mine.reduce(endpoints[index].formed) { max($0, $1.through) }
             if let first = try bound("min(first)"), let last = try bound("max(last)") {
@@ -137,16 +157,18 @@ final class Salvage {
         guard before != nil, !endpoints.isEmpty else {
             return try readable.read(limit, of: database, names).map { SalvagedRow(row: $0) }
         }
-        let required = endpoints.filter(\.required)
-        let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.ackedThrough).min()
-        guard let needed else {
-            readable.finish()
-            return []
+        // Optional endpoints as well: only a queue that is short of room drops what they alone wait for, and counts it.
+        let known = endpoints.compactMap(earlier)
+        if hasAllEndpoints || known.count == endpoints.count {
+            guard let needed = known.map(\.ackedThrough).min() else {
+                readable.finish()
+                return []
+            }
+            readable.pass(to: needed + 1)
         }
-        readable.pass(to: needed + 1)
         var found: [SalvagedRow] = []
         for row in try readable.read(limit, of: database, names) {
-            let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? true }
+            let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? hasAllEndpoints }
             if had.count < endpoints.count { found.append(SalvagedRow(row: row, finishedFor: had.map(\.name))) }
         }
         return found

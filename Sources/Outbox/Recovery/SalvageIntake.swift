@@ -62,16 +62,18 @@ struct SalvageIntake {
         }
     }
 
-    /// Once all has been brought back: where nothing was recorded under the old binding, there is nothing to decide.
+    /// Once all has been brought back: where nothing was recorded under the old binding, or only the address has changed and nothing
+    /// was accepted there, there is nothing to decide.
     private func releaseBindings() throws(OutboxError) -> [String] {
         var released: [String] = []
         for index in queue.ledger.endpoints.indices where queue[index].removedAt == nil {
             let endpoint = queue[index]
-            guard let bound = endpoint.wanted?.boundThrough, endpoint.state == .rebind, endpoint.inFlight == 0,
-                try queue.database.count(of: endpoint, after: endpoint.formed, through: bound) == 0
-            else { continue }
-            queue[index].takeBinding()
-            try queue.database.writeState(queue[index])
+            guard let bound = endpoint.wanted?.boundThrough, endpoint.state == .rebind else { continue }
+            let left =
+                try endpoint.inFlight + queue.database.count(of: endpoint, after: endpoint.formed, through: bound)
+            guard left == 0 || endpoint.mayMove else { continue }
+            queue[index].isMoved = left > 0
+            try OrderHandling(queue: queue).bind(index)
             released.append(endpoint.settings.name)
         }
         return released

@@ -9,8 +9,11 @@ public struct Recovery: Hashable, Sendable {
     public var salvaged = 0
     /// Of these, rows that are older than the row before them.
     public var inversions = 0
-    /// Rows that were given up, because they were read as wrong again and again, or because the copies took too much space.
+    /// Rows that were given up, because they were read as wrong again and again, or because the copies took too much space; also before
+    /// this start.
     public var lostRows = 0
+    /// When the last of them were given up; nil = no time was trusted then.
+    public var lostAt: UTCTime?
     /// Copies in which rows were not found, oldest first. They are read again from time to time.
     public var incomplete: [String] = []
     /// Rows that were not found in them, as far as their number is known.
@@ -33,8 +36,6 @@ struct Salvaging {
         var rows: [SalvagedRow] = []
         /// Records in the place of rows that are given up.
         var gaps: [SalvagedRow] = []
-        /// How many these are.
-        var lost = 0
         var next: SalvagePlan
     }
 
@@ -42,6 +43,9 @@ struct Salvaging {
     /// The last step may be on the medium, although it failed.
     private(set) var isUncertain = false
     private var reader: Salvage?
+    /// A read has failed below SQLite since the reader began to open its copy. It may have been of a page that leads to rows, whatever
+    /// SQLite made of it, so that nothing that was not found was read as wrong.
+    private var hasFailedReads = false
     /// Failed attempts to read the first copy.
     private var tries = 0
     /// Commits until the next step.
@@ -83,6 +87,8 @@ struct Salvaging {
     func report(onDisk: Bool, at now: Int64, of files: QueueFiles) -> Recovery {
         var report = counts
         report.isSalvaging = plan.isUnderWay
+        report.lostRows = Int(clamping: plan.lost)
+        report.lostAt = plan.lostMs > 0 ? UTCTime(milliseconds: plan.lostMs) : nil
         for (copy, rows) in plan.missing {
             report.incomplete.append(files.copy(copy))
             report.missing += Int(rows ?? 0)
@@ -94,6 +100,35 @@ struct Salvaging {
             report.nextStepIn = .nanoseconds(max(1_000_000_000, rereadDue(at: now) - now))
         }
         return report
+    }
+
+    /// What has not come back of a copy.
+    enum Rest {
+        case nothing
+        /// It is being brought back.
+        case underWay
+        /// Rows; nil = it is not known how many.
+        case missing(Int?)
+
+        /// Of the queue that was written again.
+        var words: String {
+            switch self {
+            case .nothing: " with its rows"
+            case .underWay: ", and what can be read of its rows is brought back"
+            case .missing(let rows):
+                " without \(rows.map { InWords.count($0, "location") } ?? "some locations") that could not be read"
+            }
+        }
+    }
+
+    /// - Parameter lostBefore: rows that had been given up before the copy was made.
+    func rest(of copy: Int64, lostBefore: Int64) -> Rest {
+        if plan.parts.contains(where: { $0.copy == copy && $0.readings == nil }) { return .underWay }
+        let lost = plan.lost - lostBefore
+        guard let missing = plan.missing.first(where: { $0.copy == copy }) else {
+            return lost > 0 ? .missing(Int(lost)) : .nothing
+        }
+        return .missing(missing.rows.map { Int($0 + lost) })
     }
 
     mutating func count(_ setAside: (copy: String, reason: String)?) {
@@ -129,14 +164,16 @@ struct Salvaging {
         }
         guard files.medium.exists(files.copy(part.copy)) else { return giveUp(copy: part.copy, of: files) }
         let isPatient = part.readings == nil && tries < Self.triesMax
+        let failed = files.medium.failedReads.count
         do throws(OutboxError) {
             if reader == nil {
+                hasFailedReads = false
                 reader = try Salvage(
                     path: files.copy(part.copy), part: part, before: before[part.copy], kept: plan.kept,
-                    isPatient: isPatient,
-                    medium: files.medium)
+                    isDamaged: plan.counts[part.copy] != nil, isPatient: isPatient, medium: files.medium)
             }
             let rows = try reader?.rows(Self.rowsMax, for: endpoints) ?? []
+            if files.medium.failedReads.count != failed { hasFailedReads = true }
             return step(rows, of: part, for: endpoints, files)
         } catch {
             closeReader()
@@ -184,7 +221,7 @@ struct Salvaging {
         step.next.counts[part.copy, default: .init()].returned += Int64(rows.count)
         let isFinished = reader?.isFinished ?? true
         var missing = reader?.takeMissing() ?? [part.next...max(part.next, part.through)]
-        let hasFailed = isUnreadable || reader?.hasFailedReads ?? (tries >= Self.triesMax)
+        let hasFailed = isUnreadable || hasFailedReads
         var rest: SalvagePlan.Part?
         if let place = step.next.parts.firstIndex(of: part) {
             if !isFinished, let reader { step.next.parts[place].next = reader.next }
@@ -202,8 +239,9 @@ struct Salvaging {
         }
         let later = step.next.parts.filter { $0.readings != nil && $0.copy == part.copy }
         lost += later.dropFirst(SalvagePlan.missingMax)
-        step.lost = step.next.giveUp(lost, atMost: Self.rows(in: part.copy, of: files))
-        if step.lost > 0 { step.gaps = lost.compactMap { reader?.gap(of: $0.next...$0.through, for: endpoints) } }
+        if step.next.giveUp(lost, atMost: Self.rows(in: part.copy, of: files)) > 0 {
+            step.gaps = lost.compactMap { reader?.gap(of: $0.next...$0.through, for: endpoints) }
+        }
         if isFinished { finish(part.copy, in: &step.next) }
         guard part.readings != nil else {
             if isFinished { rereadAt = now + Self.hour }
@@ -249,7 +287,6 @@ struct Salvaging {
         if tries < Self.triesMax { tries = 0 }
         counts.salvaged += step.rows.count
         counts.inversions += inversions
-        counts.lostRows += step.lost
         if !step.next.finished.isEmpty { prunes = true }
     }
 
@@ -272,15 +309,26 @@ struct Salvaging {
             prunes = false
             return nil
         }
-        guard plan.copies.contains(oldest) else {
-            // It is there for its quarantine alone, or an earlier version has left it.
-            let left = try? Connection(path: files.copy(oldest), access: .readOnly, medium: files.medium)
+        guard plan.copies.contains(oldest) else { return giveUpQuarantine(of: oldest, files) }
+        return giveUp(copy: oldest, of: files, for: endpoints)
+    }
+
+    /// Of a copy that is there for its quarantine alone, or that an earlier version has left.
+    @inline(never)
+    private func giveUpQuarantine(of copy: Int64, _ files: QueueFiles) -> Step? {
+        let left =
+            plan.finished.contains(copy)
+            ? nil
+            : try? Connection(path: files.copy(copy), access: .readOnly, medium: files.medium)
                 .integer("SELECT count(*) FROM quarantine")
-            counts.lostRows += Int(clamping: max(0, left ?? 0))
-            files.remove(oldest)
+        guard let left, left > 0 else {
+            files.remove(copy)
             return nil
         }
-        return giveUp(copy: oldest, of: files, for: endpoints)
+        var step = Step(next: plan)
+        step.next.lost += min(left, Self.rows(in: copy, of: files))
+        step.next.finished.insert(copy)
+        return step
     }
 
     /// - Parameter endpoints: to record a gap for.
@@ -288,13 +336,16 @@ struct Salvaging {
         closeReader()
         var step = Step(next: plan)
         let parts = plan.parts.filter { $0.copy == copy }
+        var quarantined: Int64 = 0
         if let part = parts.first, !endpoints.isEmpty {
             let reader = try? Salvage(
-                path: files.copy(copy), part: part, before: before[copy], kept: plan.kept, medium: files.medium)
+                path: files.copy(copy), part: part, before: before[copy], kept: plan.kept, isDamaged: true,
+                medium: files.medium)
             step.gaps = parts.compactMap { reader?.gap(of: $0.next...max($0.next, $0.through), for: endpoints) }
+            quarantined = min(max(0, reader?.quarantined ?? 0), Self.rows(in: copy, of: files))
         }
-        step.lost = step.next.giveUp(parts, atMost: Self.rows(in: copy, of: files))
-        if step.lost == 0 { step.gaps = [] }
+        if step.next.giveUp(parts, atMost: Self.rows(in: copy, of: files)) == 0 { step.gaps = [] }
+        step.next.lost += quarantined
         step.next.counts[copy] = nil
         step.next.finished.insert(copy)
         round.removeAll { $0.copy == copy }

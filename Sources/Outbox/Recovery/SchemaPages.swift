@@ -1,7 +1,8 @@
 /// The pages of a file that say which tables it has, and where.
 ///
-/// All queues that this version has made have the same, since their tables were made by the same steps. Those of a new queue
-/// replace them where they are damaged: without them what is in tables other than that of segments cannot be found.
+/// All queues that this version has made have the same, since their tables were made by the same statements, and so have those that an
+/// earlier version made. They replace these pages where they are damaged: without them what is in tables other than that of segments
+/// cannot be found.
 enum SchemaPages {
     /// Puts the pages back if the tables can no longer be listed, or are not those of a queue, and at least one page shows that they
     /// were the same.
@@ -9,16 +10,40 @@ enum SchemaPages {
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     static func putBack(into connection: Connection, isPatient: Bool) throws(OutboxError) {
         guard try !areTablesKnown(connection, isPatient: isPatient) else { return }
-        let pages = try made(for: connection)
         let file = DatabaseFile(connection)
-        let isTheSame = pages.contains { number, bytes in
+        func isThere(_ number: Int64, _ bytes: ArraySlice<UInt8>) -> Bool {
             withUnsafeTemporaryAllocation(byteCount: DatabaseFile.pageSize, alignment: 8) { there in
                 number > 0 && file.read(number, into: there) && there.elementsEqual(bytes)
             }
         }
-        guard isTheSame else { return }
+        // A page that both have says nothing, and what cannot be read just now must not decide for the other.
+        let (newest, earlier) = (
+            try made(by: [Schema.newest], for: connection), try made(by: Schema.migrations, for: connection)
+        )
+        let layouts = [newest, earlier]
+        let fitting = layouts.indices.filter { layout in
+            layouts[layout].contains { number, bytes in
+                !layouts[1 - layout].contains { $0 == (number, bytes) } && isThere(number, bytes)
+            }
+        }
+        guard let layout = fitting.first, fitting.count == 1 else { return }
+        let pages = layouts[layout]
         // What cannot be written is as it was.
         for (number, bytes) in pages { _ = bytes.withUnsafeBytes { file.write(number, $0) } }
+    }
+
+    /// Lets a log be read whose database is lost: with the pages of a new queue in its place, which say where the tables begin. What else
+    /// is not in the log is damaged.
+    static func begin(_ path: String, medium: any QueueMedium) throws(OutboxError) {
+        let reason = medium.create(path)
+        if reason != 0 { throw OutboxError(system: reason, path: path, doing: "make") }
+        // Nothing is read: SQLite would delete the log of an empty database.
+        let connection = try Connection(path: path, access: .readWrite, medium: medium)
+        let file = DatabaseFile(connection)
+        let pages = try made(by: [Schema.newest], for: connection)
+        for (number, bytes) in pages where !bytes.withUnsafeBytes({ file.write(number, $0) }) {
+            throw OutboxError(.io, path: path, message: "its first pages cannot be written")
+        }
     }
 
     private static func areTablesKnown(_ connection: Connection, isPatient: Bool) throws(OutboxError) -> Bool {
@@ -31,12 +56,14 @@ enum SchemaPages {
         } ?? false
     }
 
-    /// The pages of a new queue: their numbers from 0 on, and their bytes.
-    private static func made(for connection: Connection) throws(OutboxError) -> [(Int64, ArraySlice<UInt8>)] {
+    /// The pages of a queue whose tables these statements have made: their numbers from 0 on, and their bytes.
+    private static func made(
+        by statements: [String], for connection: Connection
+    ) throws(OutboxError) -> [(Int64, ArraySlice<UInt8>)] {
         let size = DatabaseFile.pageSize
         let new = try Connection(inMemoryFor: connection.path, medium: connection.medium)
         try new.execute("PRAGMA page_size = \(size); PRAGMA secure_delete = OFF")
-        for step in Schema.migrations { try new.execute(step) }
+        for statement in statements { try new.execute(statement) }
         try new.execute(
             "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.migrations.count)")
         var bytes = new.serialized()

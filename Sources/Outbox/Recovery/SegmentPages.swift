@@ -66,11 +66,14 @@ struct SegmentPages {
     }
 
     /// The last number of all segments that are there; nil = there is none.
-    static func last(of connection: Connection) -> Int64? {
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now.
+    static func last(of connection: Connection, isPatient: Bool) throws(OutboxError) -> Int64? {
         var highest: Int64?
-        _ = eachPage(of: DatabaseFile(connection)) { bytes, _ in
+        let isWhole = eachPage(of: DatabaseFile(connection)) { bytes, _ in
             eachSegment(on: bytes) { last, _ in highest = max(highest ?? last, last) }
         }
+        if !isWhole, isPatient { throw OutboxError(failedRead: connection.medium.failedReads, path: connection.path) }
         return highest
     }
 

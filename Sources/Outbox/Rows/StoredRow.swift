@@ -90,7 +90,8 @@ extension StoredRow {
         var row = QueuedLocation(
             seq: seq, bootID: self[.boot].flatMap { names.boots[$0] }, receivedMs: receivedMs,
             location: Location(
-                trackable: self[.trackable].flatMap { names.trackables[$0] },
+                // Without its name, which a damaged file may have lost, it is not one of this device.
+                trackable: self[.trackable].map { names.trackables[$0] ?? "unknown-\($0)" },
                 time: Record.plausible(time), at: .zero, coordinate: coordinate,
                 altitudeMSL: real(.altitudeCm, per: 100), altitudeHAE: real(.altitudeHaeCm, per: 100),
                 horizontalAccuracy: real(.accuracyDm, per: 10), speed: real(.speedCms, per: 100),

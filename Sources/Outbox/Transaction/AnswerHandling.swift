@@ -21,12 +21,11 @@ struct AnswerHandling {
         }
         if let row = queue.known[answer.batchID]?.newest { queue.newest[row.seq] = row }
         let rows = answer.outcome == .accepted ? [] : try queue.rows(of: batch, queue[index])
-        let outcome = queue.memory?.possible(answer.outcome, rows) ?? answer.outcome
-        if queue.memory != nil, outcome != .accepted, rows.count != batch.rows {
+        if queue.memory != nil, answer.outcome != .accepted, rows.count != batch.rows {
             // Without its rows it stays as it is, and goes out again.
             return queue.noteMade(batch, of: index)
         }
-        switch outcome {
+        switch answer.outcome {
         case .accepted:
             try queue.remove(batch, from: index)
             try noteAccepted(batch, of: index)
@@ -60,9 +59,7 @@ struct AnswerHandling {
 
     private func noteAccepted(_ batch: BatchRow, of index: Int) throws(OutboxError) {
         let index = batch.route.flatMap { queue.ledger.index(of: $0) } ?? index
-        guard !queue[index].acceptedBefore else { return }
-        queue[index].acceptedBefore = true
-        try queue.database.writeState(queue[index])
+        try queue.noteAccepted(index)
     }
 
     private func applyPartly(
@@ -101,9 +98,14 @@ struct AnswerHandling {
                 batch.numbers.filter { refused[$0.before] == nil && !again.contains($0.before) }.map(\.now)
             }
         let formed = queue[index].formed
-        queue[index].ahead.formUnion(had.filter { $0 > formed }.map { $0...$0 })
+        let finished = had.filter { $0 > formed && !queue[index].ahead.contains($0) }
+        queue[index].ahead.formUnion(finished.map { $0...$0 })
         try queue.database.rewriteAhead(of: queue[index])
-        queue[index].waiting = try queue.database.count(of: queue[index], after: formed)
+        // Not all that wait are counted again: a disk that refuses may not show them.
+        for seq in finished {
+            let rows = queue.memory != nil ? 1 : try queue.database.count(of: .engine, from: seq, through: seq)
+            queue[index].waiting = max(0, queue[index].waiting - rows)
+        }
         queue[index].oldest = .unknown
         queue.rowsBecameFree()
     }

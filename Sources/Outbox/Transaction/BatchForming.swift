@@ -76,7 +76,8 @@ struct BatchForming {
             let isEnd = rows.count <= depth
             if !isEnd { rows.removeLast() }
             budget -= rows.count
-            let plan = BatchPlanner(sender).plan(rows, limit: limit, isEnd: isEnd, ages: ages)
+            let plan = BatchPlanner(sender).plan(
+                rows, limit: limit, isEnd: isEnd, ages: ages, shown: request.shown)
             let consumed = min(rows.count, plan.consumed)
             guard consumed > 0 else { return }
             try finishUnsent(plan, rows)
@@ -135,7 +136,7 @@ struct BatchForming {
             while !rows.isEmpty {
                 let part = Array(rows.prefix(depth))
                 let plan = BatchPlanner(sender).plan(
-                    part, limit: limit, isEnd: isLast && part.count == rows.count, ages: ages)
+                    part, limit: limit, isEnd: isLast && part.count == rows.count, ages: ages, shown: request.shown)
                 let consumed = max(1, min(part.count, plan.consumed))
                 try finishUnsent(plan, part)
                 var formed = batches(

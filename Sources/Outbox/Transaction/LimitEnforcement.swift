@@ -12,10 +12,12 @@ struct LimitEnforcement {
     func enforce(_ commit: Commit) throws(OutboxError) -> DropCounts {
         var dropped = DropCounts()
         dropped.expired = try expire(commit.ages)
+        if dropped.expired > 0 { queue.ledger.retention.reached = .maxAge }
         let limit = try rowLimit()
-        if queue.settings.onFull == .thin { dropped.thinned = try QueueThinning(queue: queue).thin(to: limit) }
-        guard let limit, queue.ledger.rows > limit else { return dropped }
-        dropped += try makeRoom(min(queue.ledger.rows - limit, RowRemoval.limit + commit.rows.count))
+        if queue.settings.onFull == .thin { dropped.thinned = try QueueThinning(queue: queue).thin(to: limit?.rows) }
+        guard let limit, queue.ledger.rows > limit.rows else { return dropped }
+        dropped += try makeRoom(min(queue.ledger.rows - limit.rows, RowRemoval.limit + commit.rows.count))
+        queue.ledger.retention.reached = limit.of
         return dropped
     }
 
@@ -35,21 +37,23 @@ struct LimitEnforcement {
         return dropped
     }
 
-    /// How many rows the limits leave room for; nil = any number. Free pages inside the file count as available.
-    private func rowLimit() throws(OutboxError) -> Int? {
+    /// How many rows the limits leave room for, and which of them is the narrowest; nil = any number. Free pages inside the
+    /// file count as available.
+    private func rowLimit() throws(OutboxError) -> (rows: Int, of: QueueLimit)? {
         let settings = queue.settings
         let bytes = try queue.database.usage()
         queue.ledger.retention.checkSpace(
             of: settings.path, on: queue.database.connection.medium, minFree: settings.minFree, fileBytes: bytes.file,
             freeBytes: bytes.file - bytes.live)
-        var limit = queue.ledger.retention.spaceLimit
+        var limit = queue.ledger.retention.spaceLimit.map { (bytes: $0, of: QueueLimit.minFree) }
         if let maxBytes = settings.maxBytes {
-            limit = min(limit ?? .max, maxBytes - min(bytes.log, maxBytes / 4))
+            let own = maxBytes - min(bytes.log, maxBytes / 4)
+            if own < limit?.bytes ?? .max { limit = (own, .maxBytes) }
         }
-        var rows = settings.maxRecords.map { max(0, $0) }
-        if let limit, bytes.live > limit {
-            let fitting = Double(queue.ledger.rows) * Double(max(0, limit)) / Double(bytes.live)
-            rows = min(rows ?? .max, Int(fitting))
+        var rows = settings.maxRecords.map { (rows: max(0, $0), of: QueueLimit.maxRecords) }
+        if let limit, bytes.live > limit.bytes {
+            let fitting = Int(Double(queue.ledger.rows) * Double(max(0, limit.bytes)) / Double(bytes.live))
+            if fitting < rows?.rows ?? .max { rows = (fitting, limit.of) }
         }
         return rows
     }

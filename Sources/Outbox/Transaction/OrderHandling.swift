@@ -53,7 +53,8 @@ struct OrderHandling {
         return try work(index)
     }
 
-    private func bind(_ index: Int) throws(OutboxError) -> OrderResult {
+    @discardableResult
+    func bind(_ index: Int) throws(OutboxError) -> OrderResult {
         let result = unsent(of: index)
         if queue[index].wanted != nil { try regenerate(index) }
         queue[index].takeBinding()

@@ -94,6 +94,12 @@ final class Transaction {
         try database.writeState(self[index])
     }
 
+    func noteAccepted(_ index: Int) throws(OutboxError) {
+        guard !self[index].acceptedBefore else { return }
+        self[index].acceptedBefore = true
+        try database.writeState(self[index])
+    }
+
     func writeCounts() throws(OutboxError) {
         for index in ledger.endpoints.indices {
             let through = max(self[index].formed, ledger.removedThrough)
