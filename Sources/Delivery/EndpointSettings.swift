@@ -125,8 +125,15 @@ public struct EndpointSettings: Hashable, Sendable {
         self.metered = metered
     }
 
-    /// What decides whose rows these are and where they go. If it changes while rows wait, the endpoint is held.
+    /// What decides whose rows these are and where they go. If it changes while rows wait, the endpoint is held, unless only the
+    /// address has changed, and nothing was accepted at the one before.
     public var fingerprint: String { "\(baseURL)\n\(device)" + (assetID.map { "\n\($0)" } ?? "") }
+
+    /// Rows with that fingerprint are those of the same device and asset, whatever the address.
+    public func hasIdentity(of fingerprint: String) -> Bool {
+        func identity(_ fingerprint: String) -> Substring { fingerprint.drop { $0 != "\n" } }
+        return identity(fingerprint) == identity(self.fingerprint)
+    }
 
     /// Somebody on the way may answer in place of the server.
     var canBeIntercepted: Bool { baseURL.prefix(7).lowercased() == "http://" }

@@ -8,7 +8,8 @@ public enum EndpointState: Hashable, Sendable {
     case stopped(reason: String)
     /// Another device reports this asset; waits for an operator.
     case taken
-    /// Its address or device changed while rows waited; waits for an operator, or for the old value.
+    /// Its device, or the address of a server that had accepted something, changed while rows waited; waits for an operator, or for
+    /// the old value.
     case rebind
 
     /// The word in `status` and on disk.
@@ -43,10 +44,12 @@ public enum EndpointState: Hashable, Sendable {
 
     /// The reason of a pause: the server does not take this device for the one of the asset, and never has.
     public static let notBound = "not bound"
+    /// The same of a broker: another client ended the connection, and the broker has never accepted anything of this one.
+    public static let clientIDInUse = "client id in use"
     static let auth = "auth"
     static let gone = "gone"
     static let redirected = "redirected"
-    static let everyRecordRefused = "every record refused"
+    static let everyRecordRefused = "records refused"
     static let tooManyRejected = "too many rejected"
 
     /// A pause that ends when any row is accepted, not only the oldest.
@@ -56,5 +59,6 @@ public enum EndpointState: Hashable, Sendable {
     func isPaused(over verdict: Verdict) -> Bool {
         guard case .paused(let reason) = self, let renewed = verdict.pauseReason else { return false }
         return reason == renewed || isPausedOverRows && renewed == Self.everyRecordRefused
+            || reason == Self.clientIDInUse && verdict == .collision
     }
 }

@@ -21,6 +21,8 @@ public struct UplinkRequest: Sendable {
     public var replyLimit: Int
     /// What goes to a broker instead, whose address is `url`; nil = HTTP.
     public var broker: BrokerRequest?
+    /// There only has to be a connection, with TLS where the URL asks for it: nothing is sent over it.
+    package var connectsAlone = false
 
     /// The least that a reply's body may have, in bytes.
     public static let replyLimitLeast = 64 * 1024
@@ -277,6 +279,8 @@ public struct UplinkOutcome: Hashable, Sendable {
     public enum Result: Hashable, Sendable {
         case reply(UplinkReply)
         case published(BrokerReply)
+        /// There was a connection, and nothing else was asked for (`connectsAlone`).
+        case connected
         case failed(TransportFailure)
     }
     /// How much of the request was handed to the connection.
@@ -297,6 +301,8 @@ public struct UplinkOutcome: Hashable, Sendable {
     public var stages: UplinkStages?
     /// Before it was sent, its server had sent an answer that no request had asked for.
     public var followsUnasked = false
+    /// Of a broker: before it no connection is made again; nil = nothing of that kind is waited for.
+    public var reconnectsAt: EventTime?
 
     public init(
         _ result: Result, written: Extent = .whole, bytesSent: Int = 0, bytesReceived: Int = 0,
@@ -356,6 +362,10 @@ public struct UplinkTransfer: Hashable, Sendable {
 /// What a broker says without being asked.
 package enum BrokerNews: Hashable, Sendable {
     case message(MQTTMessage)
+    /// The broker has accepted a connection.
+    ///
+    /// - Parameter owners: names of the endpoints whose connection it is.
+    case connected(owners: [String])
     /// The broker has answered the subscriptions: topics that it does not deliver from.
     case subscribed(refused: [String])
     /// Silent connections are ended by something between: the broker is asked after this long from now on.

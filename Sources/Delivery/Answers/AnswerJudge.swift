@@ -19,6 +19,8 @@ public struct AnswerJudge {
         let reply: UplinkReply
         switch outcome.result {
         case .failed(let failure): return .retry(.transport(failure), after: nil)
+        // Nothing was sent, so that nothing can be accepted.
+        case .connected: return .retry(.transport(.broken("there was only a connection")), after: nil)
         case .reply(let received): reply = received
         case .published(let received):
             return received.verdict(
@@ -54,6 +56,23 @@ public struct AnswerJudge {
         case .page(let title): return .page(title: title)
         case .unknown(let why): return .unclear(why)
         case .noPage: return nil
+        }
+    }
+
+    /// What is wrong with the answer to a request that stores nothing; nil = nothing. It says nothing about any row.
+    package func doubt(aboutProbe outcome: UplinkOutcome) -> Verdict? {
+        switch outcome.result {
+        case .connected: return nil
+        case .failed(let failure): return .retry(.transport(failure), after: nil)
+        case .published(let reply):
+            guard reply.failure != nil || reply.ending != nil || reply.reasons.contains(where: { $0?.isError != false })
+            else { return nil }
+            return verdict(for: outcome, of: Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+        case .reply(let reply):
+            switch ResponseRules.http.meaning(of: reply.status) {
+            case .success, .notConfirmed: return doubt(about: reply).map { .retry($0, after: nil) }
+            case .of(let group): return Verdict(group, of: reply, after: RetryAfter.parse(reply.headers))
+            }
         }
     }
 

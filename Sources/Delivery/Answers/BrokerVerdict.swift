@@ -24,8 +24,6 @@ extension BrokerReply {
         guard let ending else { return failure == nil && meanings.isEmpty ? .accepted : lost }
         switch ending.meaning {
         case .auth, .slowDown, .misconfigured, .version: return Verdict(ofMessage: ending)
-        // Only of one message it is known that this is about it.
-        case .bisect where unanswered == .oneAlone: return Verdict(ofMessage: ending)
         case .accepted, .notConfirmed, .retry, .bisect, .taken: return lost
         }
     }
@@ -45,12 +43,8 @@ extension BrokerReply {
         for (index, meaning) in meanings.enumerated() where meaning != .accepted {
             let start = min(index * rowsPerMessage, batch.rows.count)
             let rows = batch.rows[start..<min(start + rowsPerMessage, batch.rows.count)]
-            // Of several in one message nobody knows which is refused: alone that message is taken apart.
-            if meaning == .bisect, rows.count == 1, let row = rows.first {
-                items.refused[row.seq] = reasons[index]?.words ?? ""
-            } else {
-                items.again.formUnion(rows.map(\.seq))
-            }
+            items.again.formUnion(rows.map(\.seq))
+            if meaning == .bisect { items.isRefused = true }
             if meaning == .auth { items.needsCredential = true }
             if meaning == .misconfigured { items.isMisconfigured = true }
             if meaning == .slowDown { items.after = Self.slowDownRest }

@@ -10,8 +10,11 @@ package enum HTMLCheck: Hashable, Sendable {
     /// The bytes that would tell are missing, or are encoded.
     case unknown(Verdict.Unclear)
 
-    private static let openings = ["<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script"]
-        .map { Array($0.utf8) }
+    /// What is in a page alone: a script may well answer `<p>OK</p>`.
+    private static let openings = [
+        "<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<style", "<link ", "<base ",
+        "<center", "<form ", "<frameset", "<iframe", "<noscript",
+    ].map { Array($0.utf8) }
     /// Of UTF-8 and the two orders of UTF-16.
     private static let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
     private static let comment = Array("<!--".utf8)
@@ -41,11 +44,14 @@ package enum HTMLCheck: Hashable, Sendable {
             + "or the path in \(key) is wrong"
     }
 
-    /// The body after a byte order mark; of UTF-16 only the bytes that are not zero, which are all of its markup.
+    /// The body after its byte order marks; of UTF-16 only the bytes that are not zero, which are all of its markup.
     private static func withoutMark(_ body: [UInt8]) -> ArraySlice<UInt8> {
-        guard let mark = marks.first(where: { body.starts(with: $0) }) else { return body[...] }
-        let text = body.dropFirst(mark.count)
-        return mark == marks[0] ? text : text.filter { $0 != 0 }[...]
+        var text = body[...]
+        while text.starts(with: marks[0]) { text = text.dropFirst(marks[0].count) }
+        let isMarked = marks.dropFirst().contains { text.starts(with: $0) }
+        // A zero beside the first character is UTF-16 without a mark; no text in UTF-8 has one.
+        guard isMarked || text.prefix(2).contains(0) else { return text }
+        return text.dropFirst(isMarked ? 2 : 0).filter { $0 != 0 }[...]
     }
 
     /// nil = more bytes might make it a page.
@@ -53,6 +59,8 @@ package enum HTMLCheck: Hashable, Sendable {
         var rest = text
         while true {
             rest = rest.drop(while: \.isBlank)
+            // A blank that does not break.
+            while rest.starts(with: [0xC2, 0xA0]) { rest = rest.dropFirst(2).drop(while: \.isBlank) }
             let end: [UInt8]
             if rest.begins(with: comment) {
                 end = Array("-->".utf8)
@@ -65,6 +73,12 @@ package enum HTMLCheck: Hashable, Sendable {
             }
             guard let found = rest.firstRange(of: end) else { return nil }
             rest = rest[found.upperBound...]
+        }
+        // Any blanks may stand between the two words.
+        let doctype = Array("<!doctype".utf8)
+        if rest.begins(with: doctype) {
+            let name = rest.dropFirst(doctype.count).drop(while: \.isBlank)
+            rest = (doctype + [0x20] + name.prefix(8))[...]
         }
         if openings.contains(where: { rest.begins(with: $0) }) { return true }
         let small = rest.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }

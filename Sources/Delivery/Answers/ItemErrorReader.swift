@@ -72,6 +72,8 @@ struct ItemErrorReader {
         case .cut: throw Doubt(why: .cut)
         case .notJSON: throw Doubt(why: .notJSON)
         case .repeatedName: throw Doubt(why: .repeatedName)
+        // Whoever answers so has read no list.
+        case .json(.null): throw Doubt(why: .otherForm)
         case .json(let value):
             switch value.find(rules.path) {
             case .found(.array(let entries)): return entries

@@ -30,6 +30,8 @@ package enum ServerWords {
 
     private static let wantsCertificate =
         "the server wants a certificate of this device: set client_cert and client_key in [endpoint.tls]"
+    /// Where the alert that says so was lost with the connection.
+    package static let mayWantCertificate = "perhaps " + wantsCertificate
     private static let refusesCertificate =
         "the server does not accept the certificate of this device: renew client_cert, or have its authority added there"
     private static let useHTTPS = "base_url has to begin with https://"
@@ -43,7 +45,7 @@ package enum ServerWords {
     /// Alerts of TLS as OpenSSL prints them, about a certificate, which can only be that of this device. By TLS 1.2 one that is missing
     /// is a handshake that fails, and so is one without a common cipher.
     private static let alerts: [(words: String, cure: String)] = [
-        ("certificate required", wantsCertificate), ("handshake failure", "perhaps " + wantsCertificate),
+        ("certificate required", wantsCertificate), ("handshake failure", mayWantCertificate),
         ("unknown ca", refusesCertificate), ("bad certificate", refusesCertificate),
         ("certificate expired", refusesCertificate), ("certificate revoked", refusesCertificate),
         ("certificate unknown", refusesCertificate), ("unsupported certificate", refusesCertificate),

@@ -158,6 +158,8 @@ public struct ItemVerdicts: Hashable, Sendable {
     public var needsCredential: Bool = false
     /// Some of those that are to be sent again have a topic or the like that is not allowed.
     public var isMisconfigured: Bool = false
+    /// Some of those that are to be sent again were refused, and perhaps for themselves.
+    public var isRefused: Bool = false
     /// Some of those that are to be sent again wait for somebody who subscribes to their topic.
     public var lacksSubscriber: Bool = false
     /// Another device reports this asset, as was said after the rest was accepted.
@@ -165,5 +167,5 @@ public struct ItemVerdicts: Hashable, Sendable {
     public var after: Duration?
 
     /// Some of those that are to be sent again would be refused again, unless something else than these rows changes.
-    var blamesRows: Bool { needsCredential || isMisconfigured }
+    var blamesRows: Bool { needsCredential || isMisconfigured || isRefused }
 }

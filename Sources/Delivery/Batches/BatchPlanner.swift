@@ -21,11 +21,14 @@ public struct BatchPlanner {
     ///   - limit: maximum rows of a batch; the profile's own limits hold as well.
     ///   - isEnd: no row waits after these.
     ///   - ages: nil = nothing expires.
-    public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?) -> BatchPlan {
+    ///   - shown: with `delivery = "latest"`, times up to which the server has seen positions; see `PositionFeed`.
+    public func plan(
+        _ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?, shown: [String?: UTCTime] = [:]
+    ) -> BatchPlan {
         let compiled = settings.profile.compiled
         let presented = compiled.parts.geofenceActions == nil ? rows : rows.map(compiled.presented)
         var planning = Planning(settings: settings, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
-        return planning.plan(ages)
+        return planning.plan(ages, shown)
     }
 
     private func rowsPerRequest(_ limit: Int) -> Int {
@@ -54,7 +57,7 @@ private struct Planning {
         context = BatchContext(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
     }
 
-    mutating func plan(_ ages: RowAges?) -> BatchPlan {
+    mutating func plan(_ ages: RowAges?, _ shown: [String?: UTCTime]) -> BatchPlan {
         var end = rows.count
         var sendable: [Int] = []
         for index in rows.indices {
@@ -64,7 +67,7 @@ private struct Planning {
                 sendable.append(index)
             }
         }
-        if settings.delivery == .latest { end = supersede(&sendable) }
+        if settings.delivery == .latest { end = supersede(&sendable, shown) }
         if settings.profile.gathersTrackables { end = cut(&sendable, end) }
         var batches = settings.profile.gathersTrackables ? gathered(sendable) : runs(sendable)
         // A batch that can still grow waits for more rows, unless it is the only one.
@@ -109,20 +112,26 @@ private struct Planning {
         return nil
     }
 
-    /// Plain fixes with a later row are superseded.
+    /// Plain fixes with a later row are superseded, and so are those of which the server has seen a later position. A gap counts as
+    /// one: it has nothing but the position before it, to which it would move the asset back.
     ///
     /// - Returns: how many rows are consumed: while more wait, the newest plain fixes are not known to be newest.
-    private mutating func supersede(_ sendable: inout [Int]) -> Int {
+    private mutating func supersede(_ sendable: inout [Int], _ shown: [String?: UTCTime]) -> Int {
         var hasLater: Set<String?> = []
         var newest: Set<Int> = []
         var kept: [Int] = []
         for index in sendable.reversed() {
             let row = rows[index]
             let trackable = compiled.parts.namesTrackable ? row.location.trackable : nil
+            let isPlain = row.location.event.isPlain || row.location.event == .gap
+            if isPlain, let seen = shown[trackable], row.location.time <= seen {
+                plan.settled.append((index, .superseded))
+                continue
+            }
             let isNewest = hasLater.insert(trackable).inserted
-            if isNewest || !row.location.event.isPlain {
+            if isNewest || !isPlain {
                 kept.append(index)
-                if isNewest, row.location.event.isPlain { newest.insert(index) }
+                if isNewest, isPlain { newest.insert(index) }
             } else {
                 plan.settled.append((index, .superseded))
             }

@@ -6,7 +6,7 @@ struct BrokerCompiler {
     private let reader: ProfileReader
     private let templates: TemplateCompiler
 
-    private static let keys = ["topic", "qos", "retain", "records", "client_id", "user", "will", "birth"]
+    private static let keys = ["topic", "qos", "retain", "records", "client_id", "user", "will", "birth", "status"]
 
     /// - Parameter tree: the table `mqtt`.
     init(_ tree: ProfileNode, _ templates: TemplateCompiler) {
@@ -30,6 +30,7 @@ struct BrokerCompiler {
         broker.user = text("user")
         broker.will = tree.member("will").flatMap { announcement($0.node, "mqtt.will") }
         broker.births = births()
+        broker.status = tree.member("status").flatMap { topic($0.node, .bindHeader, "mqtt.status") }
         return broker
     }
 

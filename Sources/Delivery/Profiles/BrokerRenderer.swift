@@ -10,7 +10,13 @@ extension RequestRenderer {
         return brokerRequest(context)
     }
 
-    /// Topics of plain locations of a trackable, of the will and of births; empty for endpoints of HTTP.
+    /// Where the profile wants to be told whether something is wrong; nil = nowhere.
+    package var statusTopic: String? {
+        let batch = Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil)
+        return BatchContext(settings, render, batch).statusTopic
+    }
+
+    /// Topics of plain locations of a trackable, of the will, of births and of the status; empty for endpoints of HTTP.
     ///
     /// - Parameter trackable: nil = of the device.
     package func topics(trackable: String?) -> [String] {
@@ -68,6 +74,10 @@ extension BatchContext {
         return session
     }
 
+    fileprivate var statusTopic: String? {
+        text(settings.profile.compiled.parts.broker?.status, .placeholder, .topic)
+    }
+
     fileprivate func topics(
         _ broker: CompiledProfile.Broker, trackable: String?
     ) -> [(name: String, isRetained: Bool)] {
@@ -75,8 +85,9 @@ extension BatchContext {
         row.location.trackable = trackable
         let plain = settings.profile.compiled.variant(for: row)
         let announcements = broker.births + [broker.will].compactMap { $0 }
-        return ([(plain?.url, broker.isRetained)] + announcements.map { ($0.topic, $0.isRetained) }).compactMap {
-            template, isRetained in text(template, row, .topic).map { ($0, isRetained) }
+        let own = [(plain?.url, broker.isRetained), (broker.status, true)]
+        return (own + announcements.map { ($0.topic, $0.isRetained) }).compactMap { template, isRetained in
+            text(template, row, .topic).map { ($0, isRetained) }
         }
     }
 

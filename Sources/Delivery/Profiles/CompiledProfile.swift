@@ -65,6 +65,8 @@ final class CompiledProfile: Sendable {
         var user: TextTemplate?
         var will: Announcement?
         var births: [Announcement] = []
+        /// Where it is said, retained, whether something is wrong; nil = nowhere.
+        var status: TextTemplate?
     }
 
     /// A message without rows.
@@ -100,6 +102,8 @@ final class CompiledProfile: Sendable {
         var limits: [Limit] = []
         var columns: [CompactColumn] = []
         var bind: Plain?
+        /// A request that stores nothing and shows that the server is there.
+        var probe: Plain?
         /// nil = HTTP.
         var broker: Broker?
         /// Text of rows that URL and headers name: nil there is unfit, a line break in a header is refused.

@@ -44,6 +44,9 @@ public struct Profile: Sendable {
     /// The request that binds an asset to this device exists.
     public var canBind: Bool { compiled.parts.bind != nil }
 
+    /// There is a request that stores nothing and shows more than a connection: with a broker, that is the connection itself.
+    package var hasProbe: Bool { compiled.parts.probe != nil || isForBroker }
+
     /// Rows go to a broker as messages.
     public var isForBroker: Bool { compiled.parts.broker != nil }
 }

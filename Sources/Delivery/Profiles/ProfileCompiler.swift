@@ -30,7 +30,7 @@ private struct ProfileCompiler {
     private static let ownKeys = [
         "method", "url", "headers", "encoding", "content_type", "ascii", "max_records", "max_bytes", "record", "body",
         "line", "columns", "on", "geofence_actions", "require", "without_position",
-        "limits", "response", "bind", "mqtt",
+        "limits", "response", "bind", "probe", "mqtt",
     ]
 
     func profile(_ name: String) -> Result<Profile, ProfileProblems> {
@@ -69,8 +69,8 @@ private struct ProfileCompiler {
         parts.require = require()
         parts.withoutPosition = withoutPosition(encoding)
         parts.limits = LimitCompiler(reader: reader, constants: constants).limits(tree)
-        let bind = names.named { requests.bind(tree) }
-        parts.bind = bind.value
+        let plain = names.named { (requests.plain(tree, "bind"), requests.plain(tree, "probe", method: "GET")) }
+        (parts.bind, parts.probe) = plain.value
         parts.vars = constants.vars
         parts.shared = outside.records
         parts.namesTrackable = (body + outside).namesTrackable
@@ -86,13 +86,13 @@ private struct ProfileCompiler {
             gathersTrackables: together != 1
                 && (outside.records.contains(.trackable) || requests.bodyNamesTrackable),
             usesNewest: body.batch.contains(.newest),
-            usesSecrets: body.hasSecret || outside.hasSecret || bind.named.hasSecret)
+            usesSecrets: body.hasSecret || outside.hasSecret || plain.named.hasSecret)
         profile.compiled = CompiledProfile(parts, identity: identity.text)
         return .success(profile)
     }
 
     private func checkBroker(_ mqtt: ProfileNode, _ encoding: CompiledProfile.Encoding) {
-        for key in ["method", "url", "headers", "content_type", "bind", "response"] {
+        for key in ["method", "url", "headers", "content_type", "bind", "probe", "response"] {
             guard let member = tree.member(key) else { continue }
             reader.report(
                 key, "found it beside mqtt, which has no such thing", at: member.position ?? member.node.position)

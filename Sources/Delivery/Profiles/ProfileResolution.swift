@@ -10,6 +10,9 @@ public struct ProfileProblems: Error, Hashable, Sendable {
 }
 
 extension Profile {
+    /// Each of them may have thousands of members, and all are merged at each reading.
+    private static let chainMax = 16
+
     /// The whole tree of a profile: merged with what it `extends`, table by table.
     ///
     /// Members keep the order of the base, and new ones follow. Anything but a table replaces the value of the base.
@@ -35,6 +38,12 @@ extension Profile {
                 let problem = ProfileProblem(
                     "extends", "found a cycle (\(chain)), expected a chain that ends", at: base.node.position
                 )
+                return .failure(ProfileProblems([problem]))
+            }
+            guard seen.count < chainMax else {
+                let problem = ProfileProblem(
+                    "extends", "found a chain of more than \(chainMax) profiles, expected a shorter one",
+                    at: base.node.position)
                 return .failure(ProfileProblems([problem]))
             }
             guard let below = lookup(baseName) else {

@@ -203,9 +203,9 @@ struct RequestCompiler {
         }
     }
 
-    func method(_ tree: ProfileNode, _ keyPath: String) -> String {
-        guard let member = tree.member("method") else { return "POST" }
-        return (reader.word(member.node, keyPath) as RequestMethod?)?.rawValue ?? "POST"
+    func method(_ tree: ProfileNode, _ keyPath: String, usual: String = "POST") -> String {
+        guard let member = tree.member("method") else { return usual }
+        return (reader.word(member.node, keyPath) as RequestMethod?)?.rawValue ?? usual
     }
 
     func contentType(_ tree: ProfileNode) -> String? {
@@ -218,16 +218,18 @@ struct RequestCompiler {
         return text
     }
 
-    /// The request that binds an asset.
-    func bind(_ tree: ProfileNode) -> CompiledProfile.Plain? {
-        guard let member = tree.member("bind"), let members = reader.table(member.node, "bind") else { return nil }
-        reader.checkKeys(members, ["method", "url", "headers", "body"], in: "bind")
-        var bind = CompiledProfile.Plain()
-        bind.method = method(member.node, "bind.method")
-        bind.url = url(member.node.member("url")?.node, .bindURL, "bind.url")
-        bind.headers = headerTable(member.node.member("headers")?.node, .bindHeader, "bind.headers").given
-        bind.body = member.node.member("body").map { templates.json($0.node, .bindBody, "bind.body") }
-        return bind
+    /// A request without rows: the one that binds an asset (`bind`), or one that stores nothing (`probe`).
+    ///
+    /// - Parameter method: the usual one.
+    func plain(_ tree: ProfileNode, _ key: String, method usual: String = "POST") -> CompiledProfile.Plain? {
+        guard let member = tree.member(key), let members = reader.table(member.node, key) else { return nil }
+        reader.checkKeys(members, ["method", "url", "headers", "body"], in: key)
+        var plain = CompiledProfile.Plain()
+        plain.method = method(member.node, "\(key).method", usual: usual)
+        plain.url = url(member.node.member("url")?.node, .bindURL, "\(key).url")
+        plain.headers = headerTable(member.node.member("headers")?.node, .bindHeader, "\(key).headers").given
+        plain.body = member.node.member("body").map { templates.json($0.node, .bindBody, "\(key).body") }
+        return plain
     }
 }
 

@@ -38,15 +38,26 @@ public struct RequestRenderer {
 
     /// The request that binds the asset to this device (`bind`); nil when the profile has none.
     public func bindRequest() -> UplinkRequest? {
+        settings.profile.compiled.parts.bind.map(request)
+    }
+
+    /// A request that stores nothing: that of the profile (`probe`), of a broker a connection, else a connection alone.
+    package func probeRequest() -> UplinkRequest {
+        if let request = connectRequest() ?? settings.profile.compiled.parts.probe.map(request) { return request }
+        var request = UplinkRequest(method: "GET", url: settings.baseURL, body: [], timeout: settings.timeout)
+        request.connectsAlone = true
+        return request
+    }
+
+    private func request(_ plain: CompiledProfile.Plain) -> UplinkRequest {
         let parts = settings.profile.compiled.parts
-        guard let bind = parts.bind else { return nil }
         let context = BatchContext(settings, render, Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
         var writer = JSONWriter(isASCII: parts.isASCII)
-        bind.body?.write(.placeholder, in: context, to: &writer)
+        plain.body?.write(.placeholder, in: context, to: &writer)
         let contentType = writer.count == 0 ? nil : CompiledProfile.Encoding.json.contentType
         return UplinkRequest(
-            method: bind.method, url: String(decoding: context.url(bind.url, .placeholder), as: UTF8.self),
-            headers: context.headers(bind.headers, .placeholder, contentType: contentType), body: writer.bytes,
+            method: plain.method, url: String(decoding: context.url(plain.url, .placeholder), as: UTF8.self),
+            headers: context.headers(plain.headers, .placeholder, contentType: contentType), body: writer.bytes,
             timeout: settings.timeout)
     }
 

@@ -81,7 +81,7 @@ struct Compression: Sendable {
 
 extension Verdict {
     /// Rows were accepted, if not all of them.
-    var isAcceptance: Bool {
+    public var isAcceptance: Bool {
         switch self {
         case .accepted, .partlyAccepted: true
         default: false

@@ -50,6 +50,8 @@ public struct DeliverySchedule: Sendable {
     private var refresh = CredentialRefresh()
     private var pacing = Pacing()
     private var previews = PreviewTurns()
+    /// When the newest position was last looked for in memory.
+    private var positionSought = EventTime.min
     private var subscriber = SubscriberWait()
     /// An operator wants the asset bound to this device; nothing else is started before that.
     private var wantsBind = false
@@ -61,7 +63,7 @@ public struct DeliverySchedule: Sendable {
     /// It goes with credentials that were replaced since.
     private var hasOldCredentials = false
     /// The asset moves: what it drives past may be in reach for less than a minute.
-    private var isMoving = false
+    public private(set) var isMoving = false
     /// The last attempt failed over the clock of this host.
     private var waitsForClock = false
     /// Attempts in a row that the server did not take in full in time.
@@ -92,6 +94,11 @@ extension DeliverySchedule {
     public func isCompressionOff(at now: EventTime) -> Bool { server.compression.isOff(at: now) }
     /// Maximum rows of a batch that the server is known to accept, never more than the setting.
     var limit: Int { server.maxRows }
+    /// Maximum rows of a batch, since larger ones were refused as too large, and the status of the last such answer; nil =
+    /// as the setting says.
+    public var rowsNotTooLarge: (rows: Int, status: Int)? {
+        server.size.isLess ? (server.size.rows, server.size.status) : nil
+    }
     /// Maximum rows of a batch, since larger ones were not answered in time; nil = as the setting says.
     public var rowsInTime: Int? { server.rowsInTime < settings.batchSize ? server.rowsInTime : nil }
     /// That is because the link is too slow for larger ones.
@@ -177,13 +184,27 @@ extension DeliverySchedule {
     public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
         guard settings.required, settings.delivery != .latest, !settings.profile.usesNewest, batches.isIdle,
             case .wait(_?) = next(at: now), shutdown == nil, state == .active,
-            case .wait(let ends?) = formingStep(at: now), ends == windowEnd(at: now)
+            case .wait(let ends?) = formingStep(at: now), ends == windowEnd(at: now),
+            limit == settings.batchSize || queue.count <= limit
         else { return nil }
         return SendAlignment.sendsAt(windowEnds: ends, window: settings.batchWindow, joining: other, at: now)
             .map { (limit, $0) }
     }
 
     private func idleStep(at now: EventTime) -> Step {
+        let step = rowStep(at: now)
+        guard case .wait(let until) = step, let due = positionDue else { return step }
+        return due <= now ? .position : .wait(until: min(due, until ?? .max))
+    }
+
+    /// When the newest position is sent from memory; nil = not before something happens.
+    private var positionDue: EventTime? {
+        guard settings.delivery == .latest, isMoving, state == .active, batches.isEmpty, batches.unlistedRows == 0
+        else { return nil }
+        return max(positionSought + max(settings.batchWindow, .seconds(1)), nextSend, pacing.nextBatch)
+    }
+
+    private func rowStep(at now: EventTime) -> Step {
         let step = formingStep(at: now)
         guard case .wait(let until) = step else { return step }
         if batches.unlistedRows > 0 {
@@ -201,7 +222,7 @@ extension DeliverySchedule {
         guard queue.count > 0 else { return .wait(until: nil) }
         if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
         if state != .active { return later(timer.next, at: now) ?? .form(limit: limit) }
-        if queue.count >= limit || queue.areWanted(at: now) {
+        if queue.count >= settings.batchSize || queue.areWanted(at: now) {
             return later(pacing.nextBatch, at: now) ?? .form(limit: limit)
         }
         let ends = [windowEnd(at: now), queue.sharedFlushAt].compactMap { $0 }.min()
@@ -292,6 +313,10 @@ extension DeliverySchedule {
     public mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
         let number = activity.beginForming()
         timer.batchRequested(for: sendsAt)
+        // A smaller batch is no reason for more wake-ups of the radio: the rows of one window go out together.
+        if limit < settings.batchSize, state == .active, batches.isIdle, case .form = formingStep(at: now) {
+            queue.flush(atLeast: settings.batchSize)
+        }
         queue.batchRequested(at: now)
         if routes.isChanging {
             routes.changed()
@@ -410,7 +435,9 @@ extension DeliverySchedule {
     }
 
     /// The server has said, otherwise than in an answer to an attempt, that another device has the place of this one.
-    public mutating func takenOver() { stop(.taken) }
+    ///
+    /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
+    public mutating func takenOver(jitter: Double, at now: EventTime) { collided(jitter: jitter, at: now) }
 
     /// What the queue says counts from now on: an operator bound it to its present address, dropped what waited, or the queue
     /// can be read at last. A back-off goes on.
@@ -438,6 +465,8 @@ extension DeliverySchedule {
         // Batches of another route may have been found in a queue that could not be read before.
         if let place = batches.place(of: batch) { routes.use(batches[place].route, at: now) }
         (attemptBegan, hasOldCredentials) = (now, false)
+        // Rows show where the asset is as well.
+        if batches.place(of: batch) != nil { positionSought = now }
         return activity.begin(.batch(batch), endpoint: settings.name)
     }
 
@@ -491,17 +520,25 @@ extension DeliverySchedule {
             return []
         }
         batches.answered(place, verdict.word)
+        if case .tooLarge(let status, _) = verdict, batches[place].rows == 1 {
+            server.refusedAsTooLarge(rows: 1, status: status)
+        }
         if server.compression.answered(verdict, to: batch, sent, at: now) {
             timer.makeDue(at: now)
             return []
         }
+        let isSuspect =
+            state == .active && sent.blame != .noRow && batches[place].rows == 1 && batches.isSuspicious(place)
         switch verdict {
         case .accepted: return accepted(place, jitter: jitter, at: now)
         case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
-        case .split: return refused(place, jitter: jitter, at: now)
-        case .tooLarge(_, nil): return tooLarge(place, jitter: jitter, at: now)
-        case .tooLarge where !batches.isFirstAnswer(place) && batches[place].rows > 1:
-            return tooLarge(place, jitter: jitter, at: now)
+        case .split where isSuspect, .tooLarge where isSuspect:
+            return failed(place, verdict, sent, jitter: jitter, at: now)
+        case .split(let status, _):
+            return refused(place, status < 200 ? .weak : .ofRecord, jitter: jitter, at: now)
+        case .tooLarge(let status, nil): return tooLarge(place, status, jitter: jitter, at: now)
+        case .tooLarge(let status, _) where !batches.isFirstAnswer(place) && batches[place].rows > 1:
+            return tooLarge(place, status, jitter: jitter, at: now)
         default: return failed(place, verdict, sent, jitter: jitter, at: now)
         }
     }
@@ -510,7 +547,8 @@ extension DeliverySchedule {
     private mutating func failed(
         _ place: Int, _ verdict: Verdict, _ sent: Transmission, jitter: Double, at now: EventTime
     ) -> [Settled] {
-        if state == .active, sent.blame != .noRow, batches.isSuspicious(place) {
+        let isSuspicious = state == .active && sent.blame != .noRow && batches.isSuspicious(place)
+        if isSuspicious || batches.isKnownAtOnce(place, sent.blame) {
             // The server accepts others: this is no reason to ask it less often, nor to doubt its address.
             if case .retry(let cause, _) = verdict, cause.asksForLess { pacing.throttled() }
             timer.hold(settings.backoff, asked: verdict.asked, jitter: jitter, at: now)
@@ -519,7 +557,7 @@ extension DeliverySchedule {
         } else if case .tooLarge(_, let after) = verdict {
             backOff(asked: after, jitter: jitter, at: now)
         } else {
-            held(verdict, jitter: jitter, at: now)
+            held(verdict, mayBeOfRows: batches.mayBeOfRows(place, sent.blame), jitter: jitter, at: now)
         }
         if stalls >= Self.stallLimit, batches[place].rows > 1, !batches.isSuspicious(place) {
             // As for 413: without all of it the server cannot have acted on any of it.
@@ -591,23 +629,25 @@ extension DeliverySchedule {
         return settled
     }
 
-    private mutating func refused(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
+    private mutating func refused(
+        _ place: Int, _ refusal: InFlightBatches.Refusal, jitter: Double, at now: EventTime
+    ) -> [Settled] {
         if case .paused(let reason) = state, state.isPausedOverRows {
             pause(reason, jitter: jitter, at: now)
             return batches.splitForProbe().settled
         }
         timer.makeDue(at: now)
-        let outcome = batches.refused(place, hasWaiting: queue.count > 0, at: now)
+        let outcome = batches.refused(place, refusal, hasWaiting: queue.count > 0, at: now)
         return conclude(outcome, jitter: jitter, at: now)
     }
 
-    /// Too large asks for smaller batches; of a single row it says no more than any other refusal.
+    /// Too large asks for smaller batches; of a single row it says no more than any failure.
     /// With `Retry-After` the first answer may be about the moment, and of a single row each.
-    private mutating func tooLarge(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
+    private mutating func tooLarge(_ place: Int, _ status: Int, jitter: Double, at now: EventTime) -> [Settled] {
         let rows = batches[place].rows
         guard rows > 1 else {
-            let settled = refused(place, jitter: jitter, at: now)
-            if state == .active, batches.hasTooManyRefusedAlone {
+            let settled = refused(place, .weak, jitter: jitter, at: now)
+            if state == .active, batches.areTooManyRefusedAlone(at: now) {
                 pause(EndpointState.everyRecordRefused, jitter: jitter, at: now)
             }
             return settled
@@ -618,7 +658,7 @@ extension DeliverySchedule {
             state = .active
             timer.makeDue(at: now)
         }
-        server.refusedAsTooLarge(rows: rows)
+        server.refusedAsTooLarge(rows: rows, status: status)
         return batches.splitTooLarge(place).settled
     }
 
@@ -635,6 +675,7 @@ extension DeliverySchedule {
         case nil: break
         }
         if let rows = outcome.tooSlow { server.wasTooSlow(rows: rows) }
+        if outcome.isContradiction { server.refusesAtRandom(settings) }
         return outcome.settled
     }
 
@@ -675,22 +716,31 @@ extension DeliverySchedule {
     }
 
     /// Answers that are about the endpoint and not about rows.
-    private mutating func held(_ verdict: Verdict, jitter: Double, at now: EventTime) {
+    ///
+    /// - Parameter mayBeOfRows: see `InFlightBatches`.
+    private mutating func held(_ verdict: Verdict, mayBeOfRows: Bool = false, jitter: Double, at now: EventTime) {
         switch verdict {
         case .authStop: return credentialRefused(jitter: jitter, at: now)
         case .goneStop(410, _):
             timesGone += 1
-            // Five times for one batch, and once more for another row, or for each half.
-            guard timesGone <= Self.streakLimit + 1 else { return stop(.stopped(reason: EndpointState.gone)) }
+            // Five times for one batch, and once more for another row, or for each half. What one row alone gets may be about it.
+            if timesGone > Self.streakLimit + 1, !mayBeOfRows { return stop(.stopped(reason: EndpointState.gone)) }
         case .goneStop where acceptedBefore:
             return pauseOrBackOff(verdict, jitter: jitter, at: now)
         case .misconfigured(417, _) where server.refusedExpectation(): return timer.makeDue(at: now)
-        // Whoever never had the asset has lost it to nobody. A broker says 0x8E of a client that it knew.
-        case .collision where acceptedBefore || settings.profile.isForBroker: return stop(.taken)
-        case .goneStop, .misconfigured, .encodingRefused, .collision: break
+        case .collision: return collided(jitter: jitter, at: now)
+        case .goneStop, .misconfigured, .encodingRefused: break
         case .accepted, .partlyAccepted, .split, .tooLarge, .retry: return
         }
         if let reason = verdict.pauseReason { pause(reason, jitter: jitter, at: now) }
+    }
+
+    /// Whoever was never accepted has lost its place to nobody, and none of its rows is another one's.
+    private mutating func collided(jitter: Double, at now: EventTime) {
+        if acceptedBefore { return stop(.taken) }
+        pause(
+            settings.profile.isForBroker ? EndpointState.clientIDInUse : EndpointState.notBound, jitter: jitter, at: now
+        )
     }
 
     /// Pauses once an answer that leads to that has come five times in a row.
@@ -823,6 +873,12 @@ extension DeliverySchedule {
         if verdict?.lacksSubscriber == true { return awaitSubscriber(jitter: jitter, at: now) }
         if case .retry(_, let after) = verdict { backOff(asked: after, jitter: jitter, at: now) }
     }
+}
+
+// The newest position from memory.
+extension DeliverySchedule {
+    /// - Parameter hasMore: others wait for a request of their own.
+    public mutating func positionSought(hasMore: Bool, at now: EventTime) { if !hasMore { positionSought = now } }
 }
 
 // A bind that an operator requests from the server.

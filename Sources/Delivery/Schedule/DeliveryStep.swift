@@ -12,6 +12,9 @@ extension DeliverySchedule {
         case send(batch: String)
         /// Send the newest row alone, ahead of its turn; then `previewStarted`.
         case preview
+        /// Send the newest position from memory, for which no row needs to exist; then `positionSought`, and `attemptStarted`
+        /// with an id that no batch has if there is a position to send.
+        case position
         /// Ask the server to bind the asset to this device; then `bindStarted(at:)`.
         case bind
         /// Look for a new credential; then `refreshStarted(at:)`.

@@ -11,6 +11,10 @@ struct InFlightBatches: Sendable {
         var streak = Streak()
         /// Times that the server refused it while it was alone.
         var refusalsAlone = 0
+        /// The last of them says nothing for sure about the row. See `Refusal`.
+        var isWeaklyRefused = false
+        /// Others were accepted after the server had refused it alone: if it is accepted too, the refusal was not about it.
+        var isDoubted = false
         /// Failures in a row that may be about its rows.
         var failures = 0
         /// See `Blame`; of the last of them.
@@ -35,6 +39,16 @@ struct InFlightBatches: Sendable {
         var doubt: Doubt?
         /// Rows of a batch that is taken apart since it was not answered in time.
         var tooSlow: Int?
+        /// The server has accepted what it had refused before: for no reason that is in it.
+        var isContradiction = false
+    }
+
+    /// What a refusal says about a row that is alone.
+    enum Refusal {
+        /// That it is to blame, unless the server has accepted before what it had refused.
+        case ofRecord
+        /// No more than any failure: the size of a request that is as small as can be, or the word of a broker.
+        case weak
     }
 
     /// Why the endpoint may be to blame, and not its rows.
@@ -78,6 +92,9 @@ struct InFlightBatches: Sendable {
     /// after them is tried instead.
     private var probe = (place: 0, fresh: false)
     private var refusals = RecentRefusals()
+    /// When the server last accepted what it had refused before: what it refuses then is shown as for any failure.
+    private var contradictedAt: EventTime?
+    private static let contradictionHolds = Duration.seconds(86_400)
     /// The queue has to list what is in flight before anything else.
     private(set) var isUnlisted: Bool
     /// Rows of batches that the queue has not listed, as far as that is known.
@@ -96,9 +113,9 @@ struct InFlightBatches: Sendable {
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
     private static let aloneMax = 8
-    /// A row is refused for good when it was refused alone so often: a server that fails for some seconds, or now and then, may
-    /// answer 400 to anything.
-    private static let refusalsLeast = 2
+    /// A row is held against itself when it was refused alone so often: a server that fails for some seconds, or now and then,
+    /// may answer 400 to anything.
+    private static let refusalsLeast = 3
 
     init(_ batches: [DeliverySchedule.InFlight], unlisted: Int) {
         parts = batches.map { Part(batch: $0) }
@@ -169,8 +186,11 @@ extension InFlightBatches {
     /// - Parameter wasDoubted: it was sent in a pause over rows.
     mutating func accepted(_ place: Int, wasDoubted: Bool, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
+        if part.isDoubted { contradictedAt = now }
         if bisect == nil, wasDoubted { bisect = Bisect(rows: parts.first?.batch.rows ?? 1, hasEvidence: true) }
-        return withEvidence(.init(batch: part.batch.id, how: .accepted), after: part, at: now)
+        var outcome = withEvidence(.init(batch: part.batch.id, how: .accepted), after: part, at: now)
+        outcome.isContradiction = part.isDoubted
+        return outcome
     }
 
     mutating func partlyAccepted(_ place: Int, _ items: ItemVerdicts, at now: EventTime) -> Outcome {
@@ -188,23 +208,31 @@ extension InFlightBatches {
     }
 
     /// The server says that it refuses a row, or all of them.
-    mutating func refused(_ place: Int, hasWaiting: Bool, at now: EventTime) -> Outcome {
+    mutating func refused(_ place: Int, _ refusal: Refusal, hasWaiting: Bool, at now: EventTime) -> Outcome {
         trial = nil
         let part = parts[place]
         if bisect == nil {
-            bisect = Bisect(rows: part.batch.rows, hasEvidence: false)
+            bisect = Bisect(rows: part.batch.rows, hasEvidence: false, isOverRecord: refusal == .ofRecord)
             bisects += 1
         }
         let hasCandidates = parts.contains { $0.isRefused }
         let hasEvidence = bisect?.hasEvidence ?? false
         if !hasEvidence, !part.isSingleRow, !hasCandidates { return Outcome(settled: [split(place)]) }
         if part.isSingleRow { parts[place].refusalsAlone += 1 }
+        parts[place].isWeaklyRefused = refusal == .weak
         parts[place].isRefused = true
         guard hasEvidence else { return Outcome(doubt: doubtWithoutEvidence(hasWaiting)) }
         var outcome = Outcome()
         settleRefused(&outcome, at: now)
-        if isIdle, !isUnlisted { self.bisect = nil }
+        endBisect(at: now)
         return outcome
+    }
+
+    private mutating func endBisect(at now: EventTime) {
+        guard isIdle, !isUnlisted else { return }
+        // Each part of what was refused as a whole was accepted.
+        if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradictedAt = now }
+        bisect = nil
     }
 
     /// One row alone may show that the server is well, whatever is wrong with those before it.
@@ -222,7 +250,14 @@ extension InFlightBatches {
     func isFirstAnswer(_ place: Int) -> Bool { parts[place].streak.count < 2 }
 
     /// Whether so many rows are refused alone that the server is to blame.
-    var hasTooManyRefusedAlone: Bool { parts.count { $0.isRefused && $0.isSingleRow } >= Self.refusedAloneMax }
+    func areTooManyRefusedAlone(at now: EventTime) -> Bool {
+        parts.count { $0.isRefused && $0.isSingleRow } >= Self.refusedAloneMax * (isUnsteady(at: now) ? 2 : 1)
+    }
+
+    /// The server has lately accepted what it had refused.
+    private func isUnsteady(at now: EventTime) -> Bool {
+        contradictedAt.map { now < $0 + Self.contradictionHolds } ?? false
+    }
 
     /// An attempt failed, and nothing was concluded from the answer.
     ///
@@ -238,7 +273,7 @@ extension InFlightBatches {
         let wasTrial = trial.map { $0.of != parts[place].batch.id } ?? false
         trial = nil
         parts[place].failures = min(parts[place].failures + 1, 1_000_000)
-        parts[place].failuresBeforeTrial = blame.failuresBeforeTrial
+        parts[place].failuresBeforeTrial = isKnownOfRows(place, blame) ? 1 : blame.failuresBeforeTrial
         parts[place].failedAt = now
         parts[place].wasTooSlow = wasTooSlow
         let part = parts[place]
@@ -254,10 +289,12 @@ extension InFlightBatches {
         if part.isFragment, part.suspicion == nil, hasUntriedFragment(beside: place) {
             trial = Trial(of: part.batch.id)
         }
-        guard failures >= trialAt ?? blame.failuresBeforeTrial ?? failuresBeforeTrial else { return Outcome() }
-        trialAt = failures * 2
+        guard failures >= trialAt ?? part.failuresBeforeTrial ?? failuresBeforeTrial else { return Outcome() }
+        let other = other(than: part.batch.id, hasWaiting)
+        // A row that comes before the next attempt is tried then.
+        trialAt = other == nil && part.isSingleRow ? failures : blame.nextTrial(after: failures)
         // Where nothing else is to be tried, one half shows about the other.
-        if !part.isSingleRow, other(than: part.batch.id, hasWaiting)?.isUntried != true {
+        if !part.isSingleRow, other?.isUntried != true {
             return divide(place, part.suspicion == nil ? .plain : .suspect)
         }
         trial = Trial(of: part.batch.id)
@@ -275,6 +312,28 @@ extension InFlightBatches {
     /// Whether what failed is a part of a batch that was shown to fail while others are accepted.
     func isSuspicious(_ place: Int) -> Bool { parts[place].suspicion != nil }
 
+    /// Whether this fails for the first time, and as the server is known to fail over rows.
+    func isKnownAtOnce(_ place: Int, _ blame: Blame) -> Bool {
+        parts[place].failures == 0 && isKnownOfRows(place, blame)
+    }
+
+    /// The server gives the same answer to a part while it accepts others, and does not give it by chance.
+    private func isKnownOfRows(_ place: Int, _ blame: Blame) -> Bool {
+        blame == .rowOrAddress
+            && parts.contains { $0.suspicion != nil && $0.streak.word == parts[place].streak.word }
+    }
+
+    /// Whether nothing shows that an answer is about more than rows: no other batch has got it, or some do while others are
+    /// accepted.
+    func mayBeOfRows(_ place: Int, _ blame: Blame) -> Bool {
+        let part = parts[place]
+        return isKnownOfRows(place, blame)
+            || !parts.contains { other in
+                other.batch.id != part.batch.id && other.failures > 0 && other.suspicion == nil
+                    && other.streak.word == part.streak.word
+            }
+    }
+
     private mutating func divide(_ place: Int, _ fragments: Fragments) -> Outcome {
         let part = parts[place]
         self.fragments = fragments
@@ -287,10 +346,12 @@ extension InFlightBatches {
         probe = (parts.isEmpty ? 0 : (probe.place + 1) % parts.count, true)
     }
 
-    /// An operator resumed the endpoint.
+    /// An operator resumed the endpoint: whatever failed before, another row is tried as soon as after the first failures.
     mutating func resumed() {
         if unlistedRows > 0 { isUnlisted = true }
+        (failures, trialAt, trial) = (0, nil, nil)
         refusals = RecentRefusals()
+        contradictedAt = nil
         forgetRefused()
         for place in parts.indices { parts[place].suspicion?.makeDue() }
     }
@@ -321,25 +382,40 @@ extension InFlightBatches {
         (failures, trialAt, trial) = (0, nil, nil)
         bisect?.hasEvidence = true
         settleRefused(&outcome, at: now)
-        suspect(&outcome, afterFailures: part.failures > 0, at: now)
+        suspect(&outcome, afterFailures: part.failures > 0 || part.refusalsAlone > 0, at: now)
         if isIdle { holdsAcceptance = !parts.isEmpty } else { isUnlisted = true }
-        if isIdle, !isUnlisted { bisect = nil }
+        endBisect(at: now)
         return outcome
     }
 
     private mutating func settleRefused(_ outcome: inout Outcome, at now: EventTime) {
+        let isUnsteady = isUnsteady(at: now)
         while outcome.doubt == nil, let place = parts.firstIndex(where: \.isRefused) {
-            if parts[place].isSingleRow, parts[place].refusalsAlone < Self.refusalsLeast {
-                parts[place].isRefused = false
-            } else if parts[place].isSingleRow {
-                setAside(place, &outcome, at: now)
-            } else {
+            guard parts[place].isSingleRow else {
                 outcome.settled.append(split(place))
+                continue
             }
+            parts[place].isRefused = false
+            parts[place].isDoubted = true
+            guard parts[place].refusalsAlone >= Self.refusalsLeast else { continue }
+            guard isUnsteady || parts[place].isWeaklyRefused else {
+                setAside(place, &outcome, at: now)
+                continue
+            }
+            // Sent again without a pause, it would be refused as fast as the server answers.
+            guard parts[place].isSuspect || suspects.count < Self.suspectsMax else {
+                outcome.doubt = .tooManyRejected
+                continue
+            }
+            bisect?.hasFound = true
+            var suspicion = parts[place].suspicion ?? Suspicion()
+            suspicion.failed(pause: Suspicion.pace.base, at: now)
+            parts[place].suspicion = suspicion
         }
     }
 
     private mutating func setAside(_ place: Int, _ outcome: inout Outcome, at now: EventTime) {
+        bisect?.hasFound = true
         outcome.settled.append(.init(batch: parts.remove(at: place).batch.id, how: .refused))
         if quarantined(1, at: now) { outcome.doubt = .tooManyRejected }
     }
@@ -486,6 +562,10 @@ private struct Bisect: Sendable {
     let rows: Int
     /// Something was accepted since it began: what is refused alone is to blame itself.
     var hasEvidence: Bool
+    /// It began with a refusal that was not for the size.
+    var isOverRecord = false
+    /// A row was found that is to blame, or suspect.
+    var hasFound = false
     /// Rows after the batch that were tried.
     var probes = 0
     var quarantined = 0

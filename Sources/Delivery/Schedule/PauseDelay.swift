@@ -19,6 +19,7 @@ struct PauseDelay {
     private static let portalTriesMax = 30
     /// "Gone" is believed once it has been said for most of a minute, and to more than one batch.
     private static let longestOfGone = Duration.seconds(10)
+    private static let goneTriesMax = 6
     /// Servers lock out whoever repeats a wrong credential often.
     private static let shortestOfCredential = Duration.seconds(60)
 
@@ -31,7 +32,7 @@ struct PauseDelay {
                 min(Self.longest, .nanoseconds(Self.shortestOfCredential.nanoseconds << doublings)), jitter)
         case EndpointState.redirected where repeats <= Self.portalTriesMax:
             return growing(to: Self.longestOfPortal, jitter)
-        case EndpointState.gone: return growing(to: Self.longestOfGone, jitter)
+        case EndpointState.gone where repeats <= Self.goneTriesMax: return growing(to: Self.longestOfGone, jitter)
         default: return growing(to: Self.longest, jitter)
         }
     }

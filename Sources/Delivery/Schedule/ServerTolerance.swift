@@ -2,9 +2,8 @@ import Positioning
 
 /// What the server is known to refuse about requests as such.
 struct ServerTolerance: Sendable {
-    /// Maximum rows that it has not refused as too large, never more than the setting.
-    private var rowsNotTooLarge: Int
-    /// Maximum rows that it is believed to answer in time. Unlike the above, it grows again.
+    private(set) var size: SizeTolerance
+    /// Maximum rows that it is believed to answer in time; it grows again.
     private(set) var rowsInTime: Int
     /// That is because the link takes too long to carry larger ones.
     private(set) var isLinkSlow = false
@@ -12,23 +11,30 @@ struct ServerTolerance: Sendable {
     private var hasRepeated417 = false
 
     init(_ settings: EndpointSettings) {
-        rowsNotTooLarge = max(1, settings.batchSize)
-        rowsInTime = rowsNotTooLarge
+        rowsInTime = max(1, settings.batchSize)
+        size = SizeTolerance(most: rowsInTime)
         compression = Compression(isWanted: settings.gzip)
     }
 
-    var maxRows: Int { min(rowsNotTooLarge, rowsInTime) }
+    var maxRows: Int { min(size.rows, rowsInTime) }
 
     /// - Parameter took: from the start of the attempt to the answer.
     mutating func accepted(rows: Int, took: Duration, _ settings: EndpointSettings) {
         hasRepeated417 = false
-        rowsNotTooLarge = max(rowsNotTooLarge, min(rows, settings.batchSize))
+        size.accepted(rows: rows)
         let isQuick = took.nanoseconds < settings.timeout.nanoseconds / 4
         rowsInTime = max(rowsInTime, min(isQuick ? rows * 2 : rows, max(1, settings.batchSize)))
         if rowsInTime >= settings.batchSize { isLinkSlow = false }
     }
 
-    mutating func refusedAsTooLarge(rows: Int) { rowsNotTooLarge = min(rowsNotTooLarge, (rows + 1) / 2) }
+    mutating func refusedAsTooLarge(rows: Int, status: Int) {
+        if rows > 1 { size.refused(rows: rows, status: status) } else { size.refusedAlone() }
+    }
+
+    /// What it refused was not too large.
+    mutating func refusesAtRandom(_ settings: EndpointSettings) {
+        size = SizeTolerance(most: max(1, settings.batchSize))
+    }
 
     /// It did not answer to a batch of this size in time, and to a smaller one it did.
     mutating func wasTooSlow(rows: Int) { rowsInTime = min(rowsInTime, (rows + 1) / 2) }

@@ -72,6 +72,9 @@ struct WaitingRows: Sendable {
 
     mutating func flush() { flushing = count }
 
+    /// The oldest rows, up to this number.
+    mutating func flush(atLeast rows: Int) { flushing = max(flushing, min(rows, count)) }
+
     mutating func endFlush() { flushing = 0 }
 
     /// What waits, or else the next row, goes out at the turn of the device, within a window.

@@ -27,13 +27,14 @@ import Testing
 
     private static func partly(
         refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false,
-        isMisconfigured: Bool = false, lacksSubscriber: Bool = false, isTaken: Bool = false, after: Duration? = nil
+        isMisconfigured: Bool = false, isRefused: Bool = false, lacksSubscriber: Bool = false, isTaken: Bool = false,
+        after: Duration? = nil
     ) -> Verdict {
         var items = ItemVerdicts()
         (items.refused, items.again) = (refused, again)
         (items.needsCredential, items.after) = (needsCredential, after)
         (items.lacksSubscriber, items.isTaken) = (lacksSubscriber, isTaken)
-        items.isMisconfigured = isMisconfigured
+        (items.isMisconfigured, items.isRefused) = (isMisconfigured, isRefused)
         return .partlyAccepted(items)
     }
 
@@ -43,7 +44,7 @@ import Testing
         // Nobody stored it.
         Case([.noMatchingSubscribers], .retry(.noSubscriber, after: nil)),
         Case([.success, .noMatchingSubscribers], partly(again: [2], lacksSubscriber: true)),
-        Case([.success, .badPayload, .success], partly(refused: [2: "the payload is not of the announced format"])),
+        Case([.success, .badPayload, .success], partly(again: [2], isRefused: true)),
         Case([.badPayload, .badPayload], .split(status: 0x99)),
         Case([.packetTooLarge], .tooLarge(status: 0x95, after: nil)),
         Case([.notAuthorised, .notAuthorised], .authStop(status: 0x87)),
@@ -73,7 +74,7 @@ import Testing
             .retry(.lost(broker, isAlone: false), after: nil)),
         Case(
             [nil, nil], ending: .packetTooLarge, failure: broker, leaving: .oneAlone,
-            .tooLarge(status: 0x95, after: nil)),
+            .retry(.lost(broker, isAlone: true), after: nil)),
         Case([nil], ending: .malformedPacket, failure: broker, .retry(.transport(broker), after: nil)),
         // What was acknowledged before counts.
         Case([nil], ending: .sessionTakenOver, failure: broker, leaving: .several, .collision),
@@ -126,7 +127,7 @@ import Testing
         let reply = BrokerReply([.success, .badPayload, .badPayload])
         #expect(
             reply.verdict(of: Sample.batch(rows), rowsPerMessage: 2, needsSubscriber: true)
-                == Self.partly(refused: [5: "the payload is not of the announced format"], again: [3, 4]))
+                == Self.partly(again: [3, 4, 5], isRefused: true))
     }
 
     /// Whatever the codes are: rows are only removed that the broker has, or has refused one by one.

@@ -13,7 +13,9 @@ import Testing
         "<!doctype html>", "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">", "<html>", "<HTML lang=en>", "<head>",
         "<Body onload=f()>", "<title>x", "<META charset=utf-8>", "<script>", "\u{FEFF}<html>", " \r\n\t\u{0C}<html>",
         "\u{FEFF}\n<!-- a --> <!-- b --><html>", "<!--><html>", "<?xml version=\"1.0\"?>\n<!DOCTYPE html>",
-        "<?XML version='1.0'?><!-- a --><html xmlns='http://www.w3.org/1999/xhtml'>",
+        "<?XML version='1.0'?><!-- a --><html xmlns='http://www.w3.org/1999/xhtml'>", "<!DOCTYPE\nhtml>",
+        "<!doctype \t html>", "\u{FEFF}\u{FEFF}<html>", "\u{A0}\n<html>", "<\0h\0t\0m\0l\0>\0", "<center>Log in",
+        "<form action=/login>",
     ]
     private static let others = [
         "", " \n", "OK", "<", "<!", "<!doctype", "<p>OK</p>", "<!-- html -->", "<?xml version=\"1.0\"?><response/>",
@@ -32,6 +34,16 @@ import Testing
 
     @Test(arguments: others) func anythingElseIsNoPage(_ text: String) {
         #expect(check(Array(text.utf8), [.init("content-type", "text/html")]) == .noPage)
+    }
+
+    /// As long as a reply may be: what comes before the page is passed without a copy for each mark.
+    @Test func manyMarksAndBlanksAreNoWork() {
+        for lead in ["\u{FEFF}", "\u{A0}", " "] {
+            guard case .page = check(Array((String(repeating: lead, count: 200_000) + "<html>").utf8)) else {
+                Issue.record("\(lead.utf8.count)")
+                continue
+            }
+        }
     }
 
     /// What was cut off may have made it one.

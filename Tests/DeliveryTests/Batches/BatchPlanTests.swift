@@ -159,6 +159,23 @@ import Testing
         #expect(try self.plan(single, [row(1), row(2)], isEnd: false, latest).consumed == 1)
     }
 
+    /// An older row would move the asset back on the map.
+    @Test func plainRowsBeforeAPositionThatWasSeenAreSuperseded() throws {
+        var settings = try Sample.settings(Self.plain)
+        settings.delivery = .latest
+        let rows = [row(1), row(2, .geofence), row(3), row(4)]
+        let plan = BatchPlanner(settings).plan(
+            rows, limit: 10, isEnd: true, ages: nil, shown: [nil: rows[3].location.time])
+        #expect(plan.batches == [[1]] && plan.settled.map(\.index) == [0, 2, 3])
+        let newer = BatchPlanner(settings).plan(
+            rows, limit: 10, isEnd: true, ages: nil, shown: [nil: rows[2].location.time])
+        #expect(newer.batches == [[1, 3]])
+        // The place before a restart, after the first fix of the new process was shown.
+        let gap = BatchPlanner(settings).plan(
+            [row(1, .gap), row(2, .geofence)], limit: 10, isEnd: true, ages: nil, shown: [nil: rows[3].location.time])
+        #expect(gap.batches == [[1]])
+    }
+
     @Test func keepsTheNewestThatTheReceiverCanUse() throws {
         let tree: Tree = ["record": ["s": "$seq"], "require": ["accuracy"]]
         let rows = [row(1), row(2), row(3, accuracy: nil)]
@@ -213,7 +230,10 @@ import Testing
             var settings = profiles.randomElement(using: &random)!
             settings.delivery = Bool.random(using: &random) ? .latest : .all
             settings.maxAge = Bool.random(using: &random) ? .milliseconds(20) : nil
-            let plan = BatchPlanner(settings).plan(rows, limit: limit, isEnd: isEnd, ages: Self.ages(1_700_000_000_040))
+            let seen = rows.randomElement(using: &random)?.location.time
+            let plan = BatchPlanner(settings).plan(
+                rows, limit: limit, isEnd: isEnd, ages: Self.ages(1_700_000_000_040),
+                shown: seen.map { [nil: $0, "a": $0] } ?? [:])
             let wrong = Self.problem(of: plan, rows, settings, limit: limit, isEnd: isEnd)
             #expect(wrong == nil, "seed \(seed), round \(round)")
             if wrong != nil { return }

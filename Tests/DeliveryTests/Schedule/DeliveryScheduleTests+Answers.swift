@@ -253,6 +253,27 @@ extension DeliveryScheduleTests {
         #expect(schedule.state == .taken)
     }
 
+    /// The same of a broker, also where it says so of a connection that carries nothing.
+    @Test func aClientIDThatIsInUseBeforeAnythingWasAcceptedIsNoTakeover() throws {
+        let settings = try Sample.settings(["mqtt": ["topic": "t"], "record": ["n": "$seq"]])
+        var idle = DeliverySchedule(settings: settings, at: at(0))
+        idle.takenOver(jitter: 0, at: at(1))
+        #expect(idle.state == .paused(reason: "client id in use"))
+        var schedule = DeliverySchedule(settings: settings, inFlight: [.init(id: "a", rows: 1)], at: at(0))
+        var now = at(0)
+        for _ in 0..<20 {
+            schedule.tries("a", .collision, jitter: 0.5, at: now)
+            #expect(schedule.state == .paused(reason: "client id in use"))
+            guard case .wait(let probe?) = schedule.next(at: now) else { return _ = Issue.record("it waits") }
+            now = probe
+        }
+        // Each attempt ends the connection of the other client.
+        #expect(now > at(7200))
+        schedule.tries("a", .accepted, at: now)
+        schedule.takenOver(jitter: 0, at: now)
+        #expect(schedule.state == .taken)
+    }
+
     /// What the broker confirmed is settled first.
     @Test func aTakeoverAfterConfirmationsStops() {
         var schedule = sending(3)
@@ -297,10 +318,11 @@ extension DeliveryScheduleTests {
     @Test(arguments: DeliveryScheduleTests.stopping)
     func stopsUntilSomebodyResumes(verdict: Verdict, state: EndpointState) {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), inFlight: [.init(id: "a", rows: 1)], acceptedBefore: true, at: at(0))
-        for _ in 0..<(verdict == .collision ? 1 : 7) {
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 1), .init(id: "b", rows: 1)],
+            acceptedBefore: true, at: at(0))
+        for batch in verdict == .collision ? ["a"] : ["a", "a", "a", "a", "a", "b", "a"] {
             #expect(schedule.state != state)
-            schedule.tries("a", verdict, at: at(1))
+            schedule.tries(batch, verdict, at: at(1))
         }
         #expect(schedule.state == state)
         schedule.rowsRecorded(1000, at: at(2))
@@ -308,6 +330,29 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: at(1e6)) == .wait(until: nil))
         schedule.resumed(at: at(10))
         #expect(schedule.next(at: at(10)) == .send(batch: "a"))
+    }
+
+    /// What the only row gets may be about that row: the next one shows it.
+    @Test func oneRowThatIsGoneStopsNothing() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 1)], acceptedBefore: true, at: at(0))
+        var now = at(0)
+        for _ in 0..<30 {
+            schedule.tries("a", .goneStop(status: 410), jitter: 0.5, at: now)
+            guard case .wait(let next?) = schedule.next(at: now) else { return _ = Issue.record("it waits") }
+            now = next
+        }
+        #expect(schedule.state == .paused(reason: "gone"))
+        schedule.rowsRecorded(1, at: now)
+        #expect(schedule.next(at: now) == .form(limit: 1))
+        schedule.forms([.init(id: "a", rows: 1), .init(id: "b", rows: 1)], at: now)
+        #expect(schedule.tries("b", .accepted, at: now).map(\.how) == [.accepted])
+        #expect(schedule.state == .active && schedule.suspects == ["a"])
+        // The next row that gets the same answer holds up nothing.
+        schedule.rowsRecorded(2, at: now)
+        schedule.forms([.init(id: "a", rows: 1), .init(id: "c", rows: 1)], at: now)
+        schedule.tries("c", .goneStop(status: 410), at: now)
+        #expect(schedule.state == .active && schedule.next(at: now + .seconds(2)) == .form(limit: 1))
     }
 
     static let repeated: [(Verdict, String)] = [
@@ -345,11 +390,68 @@ extension DeliveryScheduleTests {
             #expect(schedule.next(at: at(2)) == .form(limit: 0))
             schedule.forms([parts[1]], at: at(2))
         }
+        // The window holds for smaller batches too, at the end of which they follow each other.
         schedule.rowsRecorded(7, at: at(2))
-        #expect(schedule.next(at: at(2)) == .form(limit: 5))
+        guard case .wait(let ends?) = schedule.next(at: at(2)) else { return _ = Issue.record("it waits") }
+        schedule.rowsRecorded(1, at: ends)
+        #expect(schedule.next(at: ends) == .form(limit: 5))
+        schedule.forms([.init(id: "d", rows: 5)], left: 3, at: ends)
+        schedule.tries("d", .accepted, at: ends)
+        #expect(schedule.next(at: ends) == .form(limit: 5))
+        schedule.forms([.init(id: "e", rows: 3)], left: 0, at: ends)
+        schedule.rowsRecorded(1, at: ends)
+        schedule.tries("e", .accepted, at: ends)
+        guard case .wait(_?) = schedule.next(at: ends) else { return _ = Issue.record("it waits again") }
     }
 
-    @Test(.bug(id: 11)) func setsASingleRecordAsideThatIsTooLargeOnceAnotherWasTaken() {
+    /// A server that takes no more than `limit` rows and refuses the rows in `poison`, in rows of one minute each.
+    private func requests(
+        rows: Int, limit: (Int) -> Int = { _ in .max }, poison: Set<Int> = []
+    ) -> (sizes: [Int], schedule: DeliverySchedule) {
+        var schedule = DeliverySchedule(settings: Self.settings(), waiting: rows, at: at(0))
+        var (waiting, inFlight, sizes, now) = (Array(0..<rows), [(id: String, rows: [Int])](), [Int](), at(0))
+        func listed() -> [DeliverySchedule.InFlight] { inFlight.map { .init(id: $0.id, rows: $0.rows.count) } }
+        for _ in 0..<20_000 where !waiting.isEmpty || inFlight.contains(where: { !poison.isSuperset(of: $0.rows) }) {
+            switch schedule.next(at: now) {
+            case .form(let limit):
+                let taken = Array(waiting.prefix(limit))
+                waiting.removeFirst(taken.count)
+                if !taken.isEmpty { inFlight.append(("\(taken)", taken)) }
+                schedule.forms(listed(), left: waiting.count, at: now)
+            case .send(let id):
+                guard let place = inFlight.firstIndex(where: { $0.id == id }) else { break }
+                let batch = inFlight[place].rows
+                let isRefused = batch.count > limit(sizes.count) || !poison.isDisjoint(with: batch)
+                sizes.append(batch.count)
+                let verdict: Verdict = isRefused ? .tooLarge(status: 413, after: nil) : .accepted
+                for settled in schedule.tries(id, verdict, at: now) {
+                    guard let place = inFlight.firstIndex(where: { $0.id == settled.batch }) else { continue }
+                    let parts = settled.divide(inFlight[place].rows).parts
+                    inFlight.replaceSubrange(place...place, with: parts.map { (id: "\($0)", rows: $0) })
+                }
+            case .wait(let until?): now = until
+            default: return (sizes, schedule)
+            }
+        }
+        return (sizes, schedule)
+    }
+
+    @Test func batchesGrowAgainOnceAProxyIsMended() {
+        let (sizes, schedule) = requests(rows: 3000) { $0 < 200 ? 1 : .max }
+        #expect(sizes.suffix(3).max() == 100 && sizes.count < 270 && schedule.rowsNotTooLarge == nil)
+    }
+
+    @Test func aLimitThatStaysIsTriedRarely() {
+        let (sizes, schedule) = requests(rows: 12_000) { _ in 12 }
+        #expect((7...14).contains(schedule.rowsNotTooLarge?.rows ?? 0) && sizes.count { $0 > 12 } < 30)
+    }
+
+    @Test func rowsThatAreTooLargeAloneLeaveTheOthersInLargeBatches() {
+        let (sizes, schedule) = requests(rows: 1500, poison: [0, 149, 777, 1201])
+        #expect(sizes.count < 120 && schedule.rowsNotTooLarge == nil, "\(sizes.count) requests")
+    }
+
+    @Test(.bug(id: 11)) func aSingleRecordThatIsTooLargeIsTriedLastOnceAnotherWasTaken() {
         var schedule = sending(1)
         schedule.rowsRecorded(1, at: at(0))
         let settled = schedule.attemptFinished(.tooLarge(status: 413, after: nil), at: at(1))
@@ -359,10 +461,14 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: at(1)) == .send(batch: "b"))
         #expect(schedule.tries("b", .accepted, at: at(2)) == [.init(batch: "b", how: .accepted)])
         schedule.forms([.init(id: "a", rows: 1)], at: at(2))
-        // Once more, now that the server is known to be well.
-        #expect(schedule.next(at: at(2)) == .send(batch: "a"))
-        let refused = schedule.tries("a", .tooLarge(status: 413, after: nil), at: at(2))
-        #expect(refused == [.init(batch: "a", how: .refused)])
+        // Twice more, now that the server is known to be well.
+        for _ in 0..<2 {
+            #expect(schedule.suspects.isEmpty && schedule.next(at: at(2)) == .send(batch: "a"))
+            schedule.tries("a", .tooLarge(status: 413, after: nil), at: at(2))
+        }
+        #expect(schedule.suspects == ["a"])
+        guard case .wait(let later?) = schedule.next(at: at(2)) else { return _ = Issue.record("it waits") }
+        #expect(later >= at(60))
     }
 
     @Test func renewsTheCredentialOnceAMinute() {

@@ -99,6 +99,7 @@ struct EventWorld {
             case .send(let id): send(id)
             case .preview:
                 if let attempt = schedule.previewStarted(waiting.last.map(Int64.init), at: now) { begin(attempt, nil) }
+            case .position: schedule.positionSought(hasMore: false, at: now)
             case .bind: begin(schedule.bindStarted(at: now), nil)
             case .refreshCredentials: begin(schedule.refreshStarted(at: now), nil)
             case .wait: return

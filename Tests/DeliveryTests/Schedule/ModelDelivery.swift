@@ -75,7 +75,7 @@ struct ModelDelivery {
         case .form(let limit): commit(limit, dissolving: false, crashes: crashes)
         case .reform(let limit): commit(limit, dissolving: true, crashes: crashes)
         case .send(let batch): send(batch, crashes: crashes)
-        case .preview: break
+        case .preview, .position: break
         case .bind: break
         case .refreshCredentials:
             schedule.startsRefresh(at: now)

@@ -83,14 +83,14 @@ import Testing
                     schedule.startsRefresh(at: now)
                     schedule.credentialsRefreshed(isNew: hurry != .pause, at: now)
                 case .wait: break
-                case .send, .preview, .bind: Issue.record("\(schedule.next(at: now)) at \(second) s")
+                case .send, .preview, .position, .bind: Issue.record("\(schedule.next(at: now)) at \(second) s")
                 }
             }
         }
         guard hurry != .shutdown else { return }
         // Then it goes on, at the latest with the probe of a pause.
         switch schedule.next(at: at(3010 + 991)) {
-        case .send, .preview, .bind, .form: break
+        case .send, .preview, .position, .bind, .form: break
         case let step: Issue.record("\(step) after the time")
         }
     }

@@ -12,7 +12,7 @@ import Testing
         .retry(.status(200), after: nil), .retry(.transport(.broken("")), after: nil),
         .retry(.transport(.timeout("")), after: nil), .retry(.transport(.closedWithoutReply("")), after: nil),
         .retry(.notConfirmed(status: 200), after: nil), .retry(.unclear(.cut), after: nil),
-        .retry(.reason(0x80), after: nil), inTurns,
+        .retry(.reason(0x80), after: nil), inTurns, .tooLarge(status: 413, after: nil), .split(status: 0x99),
     ]
     /// Answers that pause an endpoint which gets them for everything.
     static let answers: [Verdict] = [
@@ -119,6 +119,43 @@ import Testing
             requests += model.requests
         }
         #expect(requests < 16_000, "\(requests)")
+    }
+
+    /// A refusal that comes sometimes, and sometimes not, is not about the row.
+    @Test(arguments: [
+        (Verdict.tooLarge(status: 413, after: nil), 0), (.split(status: 0x99), 0), (.split(status: 400), 2),
+    ])
+    func aServerThatRefusesAtRandomLosesNothing(verdict: Verdict, lostMax: Int) {
+        var lost = 0
+        for seed in 1...5 as ClosedRange<UInt64> {
+            var model = ModelDelivery(size: 20, seed: seed) { _, generator in
+                .verdict(Bool.random(using: &generator) ? .accepted : verdict)
+            }
+            model.run(for: .seconds(2 * 3600), aRowEach: .seconds(5))
+            lost += model.quarantine.count
+            #expect(model.received.count > model.recorded / 2, "\(model.received.count) of \(model.recorded)")
+        }
+        #expect(lost <= lostMax, "\(lost)")
+    }
+
+    /// A server that refuses at random until as many rows fail alone as are tried last at a time, and then refuses all.
+    @Test func aRowThatCannotBeTriedLastIsNotSentWithoutAPause() {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            var model = ModelDelivery(size: 5, seed: seed) { _, generator in
+                .verdict(Int.random(in: 0..<4, using: &generator) == 0 ? .accepted : .split(status: 0x99))
+            }
+            // A request takes no time in this model, so that a loop of them would not end.
+            func run(until end: EventTime, requestsMax: Int, _ model: inout ModelDelivery) {
+                while model.now < end, model.requests < requestsMax { if !model.step() { model.record(1) } }
+            }
+            while model.schedule.suspects.count < 32, model.now < at(3600) {
+                run(until: model.now + .milliseconds(1), requestsMax: .max, &model)
+            }
+            model.answer = { _, _ in .verdict(.split(status: 0x99)) }
+            let before = model.requests
+            run(until: model.now + .seconds(600), requestsMax: before + 2000, &model)
+            #expect(model.requests - before < 100, "\(seed): \(model.requests - before)")
+        }
     }
 
     @Test func anOutageOfSixHoursCostsOneCommitForEachDoubling() {

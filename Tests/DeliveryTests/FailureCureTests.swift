@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Delivery
+
+@Suite struct FailureCureTests {
+    @Test(
+        arguments: [
+            (TransportFailure.tls("h: SSL certificate problem: self-signed certificate"), "waypost", "tls = { ca = "),
+            (
+                .tls("h: SSL certificate problem: self-signed certificate in certificate chain"), "waypost",
+                "of its authority"
+            ),
+            (.tls("h: SSL certificate problem: unable to get local issuer certificate"), "waypost", "of its authority"),
+            (.tls("h: error:0A00010B:SSL routines::wrong version number"), "waypost", "does not speak TLS"),
+            (.connect("h:5005: Connection refused"), "traccar-json", "Usual for traccar-json: 5055"),
+            (.connect("h:80: Connection refused"), "waypost", "does the server run"),
+            (.connect("h:1884: Connection refused"), "waypost-mqtt", "Usual for waypost-mqtt: 1883, with TLS 8883"),
+            (
+                .connect("the broker refuses the connection: user name or password is wrong"), "waypost-mqtt",
+                "user name"
+            ),
+            (.timeout("no CONNACK of the broker in time"), "waypost-mqtt", "1883"),
+            (.timeout("h: timed out"), "waypost", nil),
+            (.tls("h: certificate has expired"), "waypost", nil),
+        ] as [(TransportFailure, String, String?)])
+    func aFailureThatSaysEnoughHasItsCure(_ failure: TransportFailure, _ profile: String, _ cure: String?) {
+        let words = FailureCure.words(for: failure, settings(profile))
+        #expect(cure.map { words?.contains($0) == true } ?? (words == nil), "\(words ?? "nil")")
+    }
+
+    @Test func traccarSays400OfADeviceThatItDoesNotKnow() {
+        #expect(
+            FailureCure.words(status: 400, [], settings("traccar"))?.contains("add the device van-7 in Traccar") == true
+        )
+        #expect(FailureCure.words(status: 400, [], settings("waypost")) == nil)
+        #expect(FailureCure.words(status: 503, [], settings("traccar")) == nil)
+        let said = Array("<title>400 The plain HTTP request was sent to HTTPS port</title>".utf8)
+        #expect(FailureCure.words(status: 400, said, settings("traccar"))?.contains("https://") == true)
+    }
+
+    private func settings(_ profile: String) -> EndpointSettings {
+        let scheme = profile.hasSuffix("mqtt") ? "mqtt" : "https"
+        var settings = EndpointSettings(baseURL: "\(scheme)://h", device: "van-7")
+        settings.profile.name = profile
+        return settings
+    }
+}
