@@ -1,8 +1,10 @@
 #include "CCurl.h"
 
 #include <linux/sockios.h>
+// That of the C library lacks the newer members of tcp_info.
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -100,6 +102,14 @@ int64_t waypost_tcp_retransmission_ms(int fd) {
     struct tcp_info info = {0};
     socklen_t length = sizeof info;
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_rto / 1000 : -1;
+}
+
+int64_t waypost_tcp_received(int fd) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
+    return length >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received
+        ? (int64_t)info.tcpi_bytes_received : -1;
 }
 
 void waypost_tcp_limit_silence(int fd, unsigned int milliseconds) {

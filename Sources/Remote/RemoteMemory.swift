@@ -29,6 +29,18 @@ package struct RemoteMemory: Hashable, Sendable {
         return Self.sealed(StateCoder.bytes(of: stored))
     }
 
+    /// The highest version that was accepted, for a second file, which outlives damage of the first.
+    package var seenBytes: [UInt8] { Self.sealed(Array("\(settings.seen)".utf8)) }
+
+    /// - Returns: nil when the bytes are damaged.
+    package static func seen(_ bytes: [UInt8]) -> Int64? {
+        let body = Array(bytes.dropLast(8))
+        guard bytes == sealed(body), let seen = Int64(String(decoding: body, as: UTF8.self)), seen >= 0 else {
+            return nil
+        }
+        return seen
+    }
+
     /// With a checksum behind it: a card may give back other bytes than it took.
     private static func sealed(_ body: [UInt8]) -> [UInt8] {
         var hash = FNV1a()

@@ -10,6 +10,8 @@ final class CurlHandles {
     private var share: UnsafeMutableRawPointer?
 
     private static let mostSpare = 4
+    /// libcurl reads up to a hundred times as much before anybody can look at how much has come.
+    private static let bufferSize = 1024
     /// When it starts, libcurl reads the name of a file to which it then writes the keys of each connection; OpenSSL since 3.5
     /// may do so too. Whoever can read that file can read what was sent, tokens included.
     private static let started: CURLcode = {
@@ -34,9 +36,11 @@ final class CurlHandles {
 
     deinit { close() }
 
-    /// A handle with everything set for the transfer; nil when memory is short.
-    func prepare(_ transfer: Transfer) -> UnsafeMutableRawPointer? {
-        guard let easy = spare.popLast() ?? curl_easy_init() else { return nil }
+    /// A handle with everything set for the transfer.
+    ///
+    /// - Throws: what libcurl refuses, in its words.
+    func prepare(_ transfer: Transfer) throws(HTTPUplink.SetupError) -> UnsafeMutableRawPointer {
+        let easy = try unusedHandle()
         var setup = EasySetup(easy)
         setRules(&setup)
         setTLS(&setup, transfer.request.tls)
@@ -44,10 +48,25 @@ final class CurlHandles {
         setRequest(&setup, transfer)
         setCallbacks(&setup, transfer)
         transfer.easy = easy
-        guard setup.failed == nil else {
+        if let code = setup.failed {
             recycle(easy, of: transfer)
-            return nil
+            let reason = String(cString: curl_easy_strerror(code))
+            throw HTTPUplink.SetupError(description: "libcurl refuses a request: \(reason)")
         }
+        return easy
+    }
+
+    /// One whose buffer is as large as ours.
+    private func unusedHandle() throws(HTTPUplink.SetupError) -> UnsafeMutableRawPointer {
+        while let easy = spare.popLast() {
+            if waypost_curl_set_long(easy, CURLOPT_BUFFERSIZE, Self.bufferSize) == CURLE_OK { return easy }
+            // It still has the buffer of a transfer that ended before there was a connection, as when a name was not found.
+            curl_easy_cleanup(easy)
+        }
+        guard let easy = curl_easy_init() else {
+            throw HTTPUplink.SetupError(description: "no memory for a request")
+        }
+        _ = waypost_curl_set_long(easy, CURLOPT_BUFFERSIZE, Self.bufferSize)
         return easy
     }
 
@@ -139,6 +158,7 @@ final class CurlHandles {
     private func setRequest(_ setup: inout EasySetup, _ transfer: Transfer) {
         let request = transfer.request
         setup.set(CURLOPT_URL, request.url)
+        if request.connectsAlone { setup.set(CURLOPT_CONNECT_ONLY, 1) }
         var idleLimit = request.idleLimit ?? settings.idleLimit
         if let learnt = connections.silence.limit { idleLimit = min(idleLimit, learnt) }
         setup.set(CURLOPT_MAXAGE_CONN, max(Int(idleLimit.inSeconds), 1))
@@ -267,6 +287,9 @@ private let onOpenSocket: curl_opensocket_callback = { context, _, place in
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.`protocol`)
     guard descriptor >= 0 else { return descriptor }
     waypost_tcp_limit_silence(descriptor, HTTPUplink.Settings.silenceMax)
+    // The kernel would take megabytes of an answer without end before anybody can look at it.
+    var bytes = HTTPUplink.Settings.receiveBuffer
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
     if let transfer = transfer(context) {
         // An address of IPv6 is longer than the member that holds it.
         let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(place) + offset, count: Int(address.addrlen))

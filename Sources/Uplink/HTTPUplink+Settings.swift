@@ -25,6 +25,10 @@ extension HTTPUplink {
         static let usualTimeout = Duration.seconds(60)
         /// Milliseconds after which the kernel ends a connection whose peer acknowledges nothing.
         static let silenceMax: UInt32 = 120_000
+        /// Bytes that the kernel holds of what was not read; it takes twice as many to count its own effort.
+        static let receiveBuffer: Int32 = 65_536
+        /// More than there are endpoints, lists and token servers. Only those are kept that were needed at the same time.
+        static let keptMost = 128
         /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
         /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
         public var idleLimit: Duration

@@ -211,9 +211,9 @@ extension HTTPUplink {
             limits: limits,
             measuresStages: settings.measuresStages, instant: instant, isClockTrusted: isClockTrusted,
             completion: arrival.completion)
-        guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
-            return .broken("\(peer): no memory for a request")
-        }
+        guard let multi = openMulti() else { return .broken("\(peer): no memory for a request") }
+        let easy: UnsafeMutableRawPointer
+        do throws(SetupError) { easy = try handles.prepare(transfer) } catch { return .broken("\(peer): \(error)") }
         let unaskedBefore = connections.unaskedAnswers
         let isUnclean = connections.shutUnclean(to: peer, except: transfers.values.compactMap(\.connection))
         if keepsNoneUntil != nil || isUnclean { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
@@ -239,6 +239,11 @@ extension HTTPUplink {
                 end(easy, transfer.outcome(code))
             }
         }
+        guard events & CURL_CSELECT_IN != 0,
+            let (easy, transfer) = transfers.first(where: { multi.descriptor(of: $0.key) == descriptor }),
+            let outcome = transfer.outcomeOfFlood()
+        else { return }
+        end(easy, outcome)
     }
 
     /// libcurl repeats by itself when reading fails before the first byte of the answer, but not when writing does.
@@ -363,7 +368,7 @@ extension HTTPUplink {
         if let multi { return multi }
         guard let fresh = CurlMulti(watch: watch) else { return nil }
         _ = waypost_curl_multi_set_long(fresh.handle, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
-        _ = waypost_curl_multi_set_long(fresh.handle, CURLMOPT_MAXCONNECTS, 8)
+        _ = waypost_curl_multi_set_long(fresh.handle, CURLMOPT_MAXCONNECTS, Settings.keptMost)
         multi = fresh
         return fresh
     }

@@ -46,6 +46,8 @@ public final class LiveConnection {
     /// While it connects: when libcurl wants to be called.
     private var curlDeadline: EventTime?
     private var unsent: ArraySlice<UInt8> = []
+    /// The server has said something since the connection is there.
+    private var hasHeard = false
     /// Writing has ended; reported after what can still be read.
     private var writeFailure: TransportFailure?
     /// There is more to do at once, of which the descriptor may say nothing: what TLS has decrypted, or a failure.
@@ -104,7 +106,9 @@ public final class LiveConnection {
 
     /// Begins to connect, unless it has begun already.
     public func open() {
-        if case .closed = state { state = .starting }
+        guard case .closed = state else { return }
+        state = .starting
+        hasHeard = false
     }
 
     /// Writes as much as the connection takes and keeps the rest. Before `opened` the bytes are dropped.
@@ -272,6 +276,7 @@ extension LiveConnection {
             guard code == CURLE_OK, count > 0 else {
                 return end(code == CURLE_OK ? .broken("\(peer) closed the connection") : ending(code))
             }
+            hasHeard = true
             report(.received(Array(chunk[..<count])))
         }
         isTurnWanted = true
@@ -288,7 +293,12 @@ extension LiveConnection {
     }
 
     private func ending(_ code: CURLcode) -> TransportFailure {
-        CurlEnding(code, easy: easy, peer: peer, errorText: errorText, isClockTrusted: isClockTrusted).failure
+        let failure = CurlEnding(
+            code, easy: easy, peer: peer, errorText: errorText, isClockTrusted: isClockTrusted
+        ).failure
+        // By TLS 1.3 a server refuses after the handshake, and over a fast link its reset discards the alert before it.
+        guard case .broken = failure, isOpen, !hasHeard, peer.isSecure, tls?.certificate == nil else { return failure }
+        return failure.adding("right after the TLS handshake: \(ServerWords.mayWantCertificate)")
     }
 
     /// The limit for the connection has passed.

@@ -13,6 +13,8 @@ struct ReplyReader {
         case head = "the head of the answer is too long"
         case headers = "the answer has too many headers"
         case body = "the answer is too long"
+        case bytes = "the answer comes with far more bytes than its head and body may have"
+        case length = "the answer has two lengths, or one that is no number"
     }
 
     /// Of the last head, interim ones (1xx) included; nil before the first status line.
@@ -46,6 +48,7 @@ struct ReplyReader {
             headEnded = false
             headLines = 0
         } else if line.isLineEnd {
+            guard !statusIsFinal || hasCleanLength else { return stop(.length) }
             headEnded = true
         } else if headLines > limits.headers {
             return stop(.headers)
@@ -69,15 +72,48 @@ struct ReplyReader {
         return bytes.count <= left || stop(.body)
     }
 
-    /// What has come, if that is an answer: an interim status is none, and a success needs its whole head.
-    ///
-    /// - Parameter complete: the transport says that nothing is missing.
-    func reply(complete: Bool) -> UplinkReply? {
-        guard let status, status >= 200, headEnded || !(200...299).contains(status) else { return nil }
+    /// How the answer ended.
+    enum End {
+        /// The transport says that nothing is missing.
+        case complete
+        /// With the connection.
+        case broken
+        /// It had not come to its end in time.
+        case late
+    }
+
+    /// What has come, if that is an answer: an interim status is none, and neither is a success of which something is missing.
+    func reply(_ end: End) -> UplinkReply? {
+        guard let status, status >= 200, !(200...299).contains(status) || headEnded && !isCut(end) else { return nil }
         return UplinkReply(
             status: status, headers: headers, body: body,
-            bodyIncomplete: !(complete && headEnded && breach == nil))
+            bodyIncomplete: !(end == .complete && headEnded && breach == nil))
     }
+
+    /// More was to come than has. Without a length the end of the connection may be the end of the body, however it comes.
+    private func isCut(_ end: End) -> Bool {
+        switch (breach, end) {
+        case (.body?, _), (nil, .complete): false
+        case (nil, .broken): headers.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
+        case (.head?, _), (.headers?, _), (.bytes?, _), (.length?, _), (nil, .late): true
+        }
+    }
+
+    /// Not of two minds about the length of the body, of which libcurl would believe the first.
+    private var hasCleanLength: Bool {
+        let values = headers.filter { $0.name == "content-length" }
+            .flatMap { $0.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) }
+        if values.isEmpty || headers.contains(where: { $0.name == "transfer-encoding" }) { return true }
+        let numbers = values.map { value in
+            let digits = value.trimming(while: \.isBlank)
+            let isNumber = digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            return isNumber ? Int(String(decoding: digits, as: UTF8.self)) : nil
+        }
+        return numbers.allSatisfy { $0 != nil && $0 == numbers[0] }
+    }
+
+    /// More has come over the connection than an answer needs.
+    mutating func hasTooManyBytes() { _ = stop(.bytes) }
 
     private mutating func stop(_ reason: Breach) -> Bool {
         breach = reason

@@ -34,6 +34,10 @@ final class Transfer {
     /// A success began before the request was handed to the kernel in full: it cannot be about all of it.
     private var isPremature = false
     private var reply: ReplyReader
+    /// Bytes that its connection had brought before; nil = not looked at yet.
+    private var receivedBefore: Int64?
+    /// Bytes of a connection for one answer, with what TLS and chunks need. libcurl counts neither extensions of chunks nor trailers.
+    private let floodLimit: Int64
     private let connections: KeptConnections
     private let measuresStages: Bool
     private let instant: CurrentInstant
@@ -61,6 +65,7 @@ final class Transfer {
         self.isClockTrusted = isClockTrusted
         body = RequestBody(request)
         reply = ReplyReader(limits: limits)
+        floodLimit = Int64(limits.body + limits.head) * 5 / 4 + 131_072
         self.memory = memory
         progress = TransferProgress(bodyCount: body.count, at: instant.value)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -130,7 +135,20 @@ final class Transfer {
 
     func outcome(_ code: CURLcode) -> UplinkOutcome {
         if isPremature { return outcome(.failed(failure(code))) }
-        return outcome(reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code)))
+        if request.connectsAlone, code == CURLE_OK { return outcome(.connected) }
+        return outcome(
+            reply.reply(code == CURLE_OK ? .complete : .broken).map { .reply($0) } ?? .failed(failure(code)))
+    }
+
+    /// The outcome when more has come over its connection than an answer needs; nil = it has not.
+    func outcomeOfFlood() -> UplinkOutcome? {
+        guard let connection, case let received = waypost_tcp_received(connection), received >= 0 else { return nil }
+        // What came over a kept connection before was for other requests.
+        let before = receivedBefore ?? (progress.isOverKept ? received : 0)
+        receivedBefore = before
+        guard received - before > floodLimit else { return nil }
+        reply.hasTooManyBytes()
+        return outcome(CURLE_RECV_ERROR)
     }
 
     /// The outcome when what carries it is gone: what has come of the answer counts.
@@ -143,7 +161,7 @@ final class Transfer {
 
     /// The outcome when a time limit has passed: what has come of the answer counts.
     func outcome(expired limit: Limit) -> UplinkOutcome {
-        outcome(reply.reply(complete: false).map { .reply($0) } ?? .failed(limit.failure))
+        outcome(reply.reply(.late).map { .reply($0) } ?? .failed(limit.failure))
     }
 
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
@@ -196,9 +214,15 @@ extension Transfer {
             let limit = waiting(since, settings, limited)
             guard end < limit.at else { return limit }
             let words = end.duration(since: progress.beganAt).inWords
-            return Limit(at: end, failure: .timeout("\(peer) did not take the request within \(words)"))
+            let isTaken = if case .awaitingReply = progress.phase { true } else { false }
+            let missing = isTaken ? "did not answer" : "did not take the request"
+            return Limit(at: end, failure: .timeout("\(peer) \(missing) within \(words)"))
         case .receiving(let since):
-            return limited(since, request.timeout) { .timeout("\(peer) did not finish within \($0)") }
+            return limited(since, request.timeout) { limit in
+                .timeout(
+                    "\(peer) did not finish its answer\(reply.status.map { " (status \($0))" } ?? "") within \(limit), "
+                        + "and sent less than 1 KiB in a second")
+            }
         }
     }
 
@@ -258,7 +282,8 @@ extension Transfer {
             return .broken("\(peer) answered before it had the whole request (status \(reply.status ?? 0))")
         }
         if let status = reply.status, status >= 100 {
-            let end = status < 200 ? "with the interim status \(status)" : "within its head (status \(status))"
+            let place = reply.headEnded ? "before the end of its body" : "within its head"
+            let end = status < 200 ? "with the interim status \(status)" : "\(place) (status \(status))"
             return .broken("\(peer): the answer ended \(end)")
         }
         // Half a status line is nothing, though a newer libcurl counts its bytes.

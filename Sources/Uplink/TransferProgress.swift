@@ -11,8 +11,12 @@ struct TransferProgress {
         /// Not all of the request was acknowledged when that was looked at last.
         case sending(since: EventTime)
         case awaitingReply(since: EventTime)
+        /// Since when the answer has been too slow: since its first byte, and later the more of it comes.
         case receiving(since: EventTime)
     }
+
+    /// Of head and body: slower ones have no more than their time.
+    static let answerBytesInSecond: Int64 = 1024
 
     /// Since the request was last written from its beginning.
     private struct Attempt {
@@ -26,6 +30,8 @@ struct TransferProgress {
         /// By the clock of the kernel, in nanoseconds.
         var writtenNs: Int64 = 0
         var unacknowledged = 0
+        /// Nothing was unacknowledged at a look after the whole was written: what the peer sends then is no more progress of the request.
+        var isTaken = false
         /// The peer has acknowledged something since the request was written.
         var isAcknowledged = false
         var handshakeAt: EventTime?
@@ -33,6 +39,8 @@ struct TransferProgress {
 
     private(set) var bytesSent = 0
     private(set) var bytesReceived = 0
+    /// See `Phase.receiving`; nil = nothing has come.
+    private var slowSince: EventTime?
     private(set) var connectionsOpened = 0
     /// Times the request was written again because a kept connection was dead, by libcurl or by us.
     private(set) var repeats = 0
@@ -66,7 +74,7 @@ struct TransferProgress {
 
     var phase: Phase {
         let since = attempt.progressAt ?? attempt.startedAt
-        if bytesReceived > 0 { return .receiving(since: since) }
+        if let slowSince { return .receiving(since: slowSince) }
         if attempt.headSent > 0 {
             return isFullyWritten && attempt.unacknowledged == 0
                 ? .awaitingReply(since: since) : .sending(since: since)
@@ -82,7 +90,9 @@ struct TransferProgress {
     ///   - silence: since it has acknowledged any, in nanoseconds.
     ///   - clock: of the kernel, in nanoseconds.
     mutating func looked(unacknowledged: Int, silence: Int64, clock: Int64) {
+        guard !attempt.isTaken else { return }
         attempt.unacknowledged = unacknowledged
+        attempt.isTaken = isFullyWritten && unacknowledged == 0
         let since = clock - attempt.writtenNs - silence
         guard let progressAt = attempt.progressAt, since >= 0 else { return }
         attempt.isAcknowledged = true
@@ -111,7 +121,10 @@ struct TransferProgress {
             if kind == CURLINFO_HEADER_OUT { attempt.headSent += count } else { attempt.bodySent += count }
             bytesSent += count
             (attempt.progressAt, attempt.writtenNs) = (now, clock)
-        case CURLINFO_HEADER_IN, CURLINFO_DATA_IN: bytesReceived += count
+        case CURLINFO_HEADER_IN, CURLINFO_DATA_IN:
+            bytesReceived += count
+            let earned = Int64(count) * 1_000_000_000 / Self.answerBytesInSecond
+            slowSince = slowSince.map { min(now, $0.advanced(byNanoseconds: earned)) } ?? now
         // libcurl's own connect time is set only when the handshake is over as well.
         case CURLINFO_SSL_DATA_OUT where attempt.handshakeAt == nil: attempt.handshakeAt = now
         default: break

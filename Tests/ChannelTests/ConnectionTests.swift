@@ -230,6 +230,28 @@ import Testing
         #expect(rig.state == .connected && rig.attached().sent == ["presence 2 enter tracking:a"])
     }
 
+    /// The service takes each connection, and sends something that is not of the protocol.
+    @Test func connectionsThatEndSoonAreAProblem() {
+        let rig = Rig()
+        rig.attach("a")
+        func live(_ seconds: Int, _ words: String) {
+            while rig.state != .connecting, rig.client.nextDeadline != nil { rig.pass(.seconds(1)) }
+            rig.connect()
+            rig.pass(.seconds(seconds))
+            rig.effects = []
+            rig.act { $0.transportLost(byServer: true, because: words, jitter: 0.5, at: $1) }
+        }
+        live(1, "a masked frame")
+        let told = ChannelError(statusCode: 0, message: "a masked frame")
+        #expect(rig.effects.contains(.connectionChanged(.disconnected, told)))
+        live(1, "a masked frame")
+        #expect(rig.client.problems == [])
+        live(5, "a text that is not UTF-8")
+        #expect(rig.client.problems == [.shortLived("a text that is not UTF-8", times: 3)])
+        live(61, "the server closed the connection")
+        #expect(rig.client.problems == [])
+    }
+
     // Credentials.
 
     @Test(arguments: [#"{"action":6,"error":"#, #"{"action":9,"error":"#])

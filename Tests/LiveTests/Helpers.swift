@@ -22,9 +22,10 @@ func hex(_ bytes: [UInt8]) -> String {
 }
 
 extension MQTTClient {
-    /// Hears bytes in hexadecimal.
+    /// Hears bytes in hexadecimal, after all that it wants to say has left.
     mutating func hear(_ text: String, at second: Double = 0) -> [Event] {
-        received(hex(text)[...], at: seconds(second))
+        wasWritten()
+        return received(hex(text)[...], at: seconds(second))
     }
 }
 

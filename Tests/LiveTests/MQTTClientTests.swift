@@ -33,6 +33,17 @@ import Testing
         if case .defect(let defect)? = ending(events) { defect.reason } else { nil }
     }
 
+    /// Not even one that comes in the same turn in which it is wanted, as after CONNACK.
+    @Test(arguments: [MQTTVersion.v3, .v5]) func nothingIsAnsweredBeforeItWasWritten(version: MQTTVersion) throws {
+        var client = try Self.connected(version)
+        let id = try client.publish(Self.message, at: .zero)
+        let early = client.received(hex("40 02 00 01")[...], at: .zero)
+        guard case .ended(.defect(let defect), unsettled: [1])? = early.last, id == 1, early.count == 1 else {
+            return _ = Issue.record("\(early)")
+        }
+        #expect(defect.reason == .protocolError)
+    }
+
     // MQTT 5, 3.2.2.3: what the server says about itself holds.
     @Test func theServerSetsLimits() throws {
         let limits = "21 0003 24 00 25 00 27 00000010 13 000a 12 0002 6a6b"
@@ -115,12 +126,12 @@ import Testing
         let first = try #require(try client.publish(Self.message, at: .zero))
         for round in 0..<66_000 {
             let id = try client.publish(Self.message, at: .zero) ?? 0
+            _ = client.takeOutput()
             let events = client.received([0x40, 2, UInt8(id >> 8), UInt8(id & 0xFF)], at: .zero)
             guard id != 0, id != first, events.count == 1 else {
                 Issue.record("round \(round): \(id), \(events)")
                 return
             }
-            _ = client.takeOutput()
         }
     }
 
@@ -315,6 +326,7 @@ import Testing
         func run(_ pieces: [ArraySlice<UInt8>]) throws -> ([MQTTClient.Event], [UInt8]) {
             var client = start
             for _ in 0..<20 { _ = try client.publish(Self.message, at: .zero) }
+            client.wasWritten()
             var events: [MQTTClient.Event] = []
             for piece in pieces { events += client.received(piece, at: .zero) }
             return (events, client.takeOutput())

@@ -39,6 +39,15 @@ import Testing
         #expect(bench.isConnecting)
     }
 
+    /// It wanted the connection and nothing else: the doctor takes a request that succeeds for a broker that is there.
+    @Test func aRequestWithoutMessagesFailsWithTheConnection() {
+        let bench = BrokerBench()
+        bench.send(0)
+        bench.closeUnanswered()
+        bench.closeUnanswered()
+        #expect(bench.outcomes.map(\.result) == [.failed(.connect("cut"))])
+    }
+
     /// Nobody waits for an answer then: whoever comes next hears it, and does not end the connection of the other in its turn.
     @Test func aTakeoverOfAnIdleConnectionIsToldWithTheNextRequest() {
         let bench = BrokerBench(showsPresence: true)
@@ -65,7 +74,7 @@ import Testing
             bench.open(sending: 1)
             bench.answerOne(reason)
             bench.answerAll()
-            #expect(bench.link.takeNews() == [.birthsAnswered(refused: refused, owners: [""])])
+            #expect(bench.takeNews() == [.birthsAnswered(refused: refused, owners: [""])])
             #expect(bench.takeOutcomes().map(\.result) == [.published(BrokerReply([.success]))])
             bench.lose(for: 61)
         }
@@ -82,7 +91,7 @@ import Testing
         #expect(second.map(\.topic) == ["old/a", "old/b", "old/b"])
         #expect(second.allSatisfy { $0.payload.isEmpty && $0.isRetained })
         bench.answerAll()
-        #expect(bench.link.takeNews() == [.birthsAnswered(refused: [], owners: [""])])
+        #expect(bench.takeNews() == [.birthsAnswered(refused: [], owners: [""])])
         bench.lose(for: 61)
         bench.open(sending: 1)
         #expect(bench.broker.publishes.filter { $0.topic.hasPrefix("old") }.count == 3)
@@ -92,13 +101,13 @@ import Testing
     @Test func threeEqualSilencesShortenTheKeepalive() {
         let bench = BrokerBench()
         for (round, silence) in [20, 60, 63, 61].enumerated() {
-            #expect(bench.link.takeNews() == [], "\(round)")
+            #expect(bench.takeNews() == [], "\(round)")
             bench.open(sending: 1)
             bench.answerAll()
             bench.pass(.seconds(silence))
             bench.lose(for: 61)
         }
-        #expect(bench.link.takeNews() == [.keepAliveShortened(.seconds(48), owners: [""])])
+        #expect(bench.takeNews() == [.keepAliveShortened(.seconds(48), owners: [""])])
         bench.open(sending: 1)
         bench.answerAll()
         #expect(bench.link.nextDeadline == bench.now + .seconds(48))
@@ -113,9 +122,9 @@ import Testing
         bench.receive(bench.broker.suback([1, 0x87]))
         bench.receive(bench.broker.publish("van/cmd", [5], isRetained: true))
         let message = MQTTMessage(topic: "van/cmd", payload: [5], qos: .atMostOnce, isRetained: true)
-        #expect(bench.link.takeNews() == [.subscribed(refused: ["van/cmd"]), .message(message)])
+        #expect(bench.takeNews() == [.subscribed(refused: ["van/cmd"]), .message(message)])
         bench.receive(bench.broker.publish("other/cmd", [5], isRetained: false))
-        #expect(bench.link.takeNews() == [], "nobody asked for it")
+        #expect(bench.takeNews() == [], "nobody asked for it")
         // The connection is for messages too: it comes back by itself, and asks again.
         bench.lose(for: 61)
         #expect(bench.isConnecting)
@@ -152,7 +161,7 @@ import Testing
             bench.pass(.seconds(61))
             #expect(bench.isConnecting, "the connection is wanted")
         }
-        #expect(bench.link.takeNews().contains(.subscribed(refused: ["van/desired", "van/cmd"])))
+        #expect(bench.takeNews().contains(.subscribed(refused: ["van/desired", "van/cmd"])))
         // Not at each connection.
         #expect(bench.broker.connects <= 6)
         bench.open()
@@ -306,7 +315,7 @@ import Testing
         bench.pass(.seconds(11))
         bench.send(1)
         lose()
-        #expect(bench.lastReply?.failure == .broken("cut") && waits.last == .seconds(30))
+        #expect(bench.lastReply?.failure == .broken("cut") && waits.last == .seconds(2))
     }
 
     @Test func theBrokersOwnWordIsATakeoverAndWhatItConfirmedBeforeCounts() {
@@ -388,6 +397,7 @@ import Testing
         bench.answerOne(0x10)
         #expect(bench.broker.publishes.count == 21 && bench.broker.publishes.last?.isRetained == false)
         #expect(bench.lastReply?.reasons == [.noMatchingSubscribers, nil, nil])
+        #expect(bench.lastReply?.words == "the topic has no subscriber (2)", "by its name")
         bench.send(3, subscriber: .awaited, isRetained: true)
         #expect(bench.broker.publishes.count == 22)
         bench.answerOne(0)
@@ -472,6 +482,78 @@ import Testing
         #expect(bench.outcomes == [.init(number: 1, result: .failed(.connect("no connection to the broker in time")))])
     }
 
+    /// A request that waits for a connection longer than it may says why there is none.
+    @Test func aRequestWithoutAConnectionTellsWhatEndedTheLastOne() {
+        let causes: [(TransportFailure, TransportFailure)] = [
+            (.tls("expired"), .tls("expired, and no connection since")),
+            (.resolve("no name"), .resolve("no name, and no connection since")),
+            (.timeout("no CONNACK"), .connect("no CONNACK, and no connection since")),
+        ]
+        for (cause, expected) in causes {
+            let bench = BrokerBench()
+            bench.send(1)
+            bench.link.lost(cause, at: bench.now)
+            bench.obey()
+            bench.send(1)
+            bench.pass(.seconds(61))
+            #expect(bench.outcomes.last?.result == .failed(expected))
+        }
+        let bench = BrokerBench()
+        bench.open(sending: 2)
+        bench.lose()
+        #expect(bench.link.restsUntil == bench.now + .seconds(30), "whoever sends something waits as well")
+        bench.send(1)
+        bench.pass(.seconds(31))
+        bench.open()
+        #expect(bench.link.restsUntil == nil)
+    }
+
+    /// The message is to blame, and not the broker or another client: the rest of the rows need not wait for long.
+    @Test func aMessageThatEndsTheConnectionHoldsUpTheOthersForSeconds() {
+        let bench = BrokerBench()
+        let poison = MQTTMessage(topic: "1", payload: [0])
+        func wait(_ end: () -> Void) -> Double? {
+            bench.send([poison])
+            if !bench.isConnecting { bench.pass(.seconds(31)) }
+            bench.open()
+            end()
+            return bench.link.restsUntil?.seconds(since: bench.now)
+        }
+        for reason in [nil, 0x81, 0x95, nil] as [UInt8?] {
+            #expect(wait { reason.map { bench.dismiss($0) } ?? bench.lose() } == 2)
+        }
+        #expect(bench.lastReply?.failure == .broken("cut"), "no other client is suspected")
+        // A broker that says so, or has not answered for long, is in trouble itself.
+        #expect(wait { bench.dismiss(0x8B) } == 30)
+        let late = wait {
+            bench.pass(.seconds(5))
+            bench.lose()
+        }
+        #expect(late == 30)
+    }
+
+    /// It never confirms one topic, or closes over it: the other sender gets on all the same, and the cause is named.
+    @Test(arguments: [1, 20] as [UInt8], [false, true])
+    func oneTopicThatTheBrokerDoesNotTakeHoldsUpNoOther(window: UInt8, closes: Bool) {
+        let bench = BrokerBench()
+        var (bad, good, accepted, words) = (Int?.none, Int?.none, 0, "")
+        for second in 0..<3600 {
+            if good == nil, second % 10 == 0 { good = bench.send(1, by: "good") }
+            if bad == nil, second % 20 == 0 { bad = bench.send([MQTTMessage(topic: "x", payload: [0])], by: "bad") }
+            if bench.isConnecting { bench.open(window: window) }
+            bench.answerAll(but: "x", closes: closes)
+            bench.pass(.seconds(1))
+            for outcome in bench.takeOutcomes() {
+                guard case .published(let reply) = outcome.result else { continue }
+                if outcome.number == bad { words = reply.failure?.message ?? "" }
+                if reply.failure == nil { accepted += 1 }
+            }
+            if let number = good, !bench.isPending(number) { good = nil }
+            if let number = bad, !bench.isPending(number) { bad = nil }
+        }
+        #expect(accepted > 270 && words.contains("messages on x: "), "\(accepted) \(words)")
+    }
+
     @Test func leavingLetsTheBrokerPublishTheWill() {
         let bench = BrokerBench(showsPresence: true)
         bench.open(sending: 0)
@@ -537,6 +619,11 @@ import Testing
 /// A link with a model of a broker at the other end of a connection.
 private final class BrokerBench {
     var link: BrokerLink
+
+    /// But for connections, which each test makes.
+    func takeNews() -> [BrokerNews] {
+        link.takeNews().filter { if case .connected = $0 { false } else { true } }
+    }
     var broker = ModelBroker()
     private(set) var now = EventTime(nanoseconds: 1_000_000_000_000)
     /// The connection is to be made.
@@ -629,6 +716,16 @@ private final class BrokerBench {
 
     func answerAll() { while answerOne(0) {} }
 
+    /// But messages on one topic.
+    /// - Parameter closes: it closes the connection over those.
+    func answerAll(but topic: String, closes: Bool) {
+        while isOpen, answered < broker.publishes.count {
+            answered += 1
+            let publish = broker.publishes[answered - 1]
+            if publish.topic != topic { acknowledge(publish, 0) } else if closes { lose() }
+        }
+    }
+
     /// The oldest that is not answered.
     @discardableResult
     func answerOne(_ reason: UInt8) -> Bool {
@@ -695,8 +792,13 @@ private final class BrokerBench {
         now = end
     }
 
+    private var ended: Set<Int> = []
+
+    func isPending(_ number: Int) -> Bool { !ended.contains(number) }
+
     func takeOutcomes() -> [BrokerLink.Outcome] {
         defer { outcomes = [] }
+        ended.formUnion(outcomes.map(\.number))
         return outcomes
     }
 

@@ -42,6 +42,20 @@ import Testing
         #expect(message.contains("box.invalid") && !message.contains(secret))
     }
 
+    /// The handle of such a request may keep its buffer, of which libcurl allows no other size.
+    @Test func requestsGoOutAfterANameDidNotResolve() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 204 Done\r\n\r\n")
+        }
+        let loop = try PollLoop()
+        // A label that is too long is refused without a question to the network.
+        let lost = UplinkRequest(url: "http://\(String(repeating: "x", count: 64)).invalid/", body: [1])
+        for _ in 0..<3 { #expect(try loop.failure(lost).word == "dns") }
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [1]))
+        #expect(outcome.reply?.status == 204)
+    }
+
     /// Half a status line is no status.
     @Test(arguments: ["", "H", "HTTP/1.1 200"])
     func tellsAServerThatClosesAfterTheWholeRequest(_ text: String) throws {
@@ -66,7 +80,8 @@ import Testing
 
     @Test func keepsTheStatusOfABrokenAnswer() throws {
         let rows: [(text: String, status: Int, body: String)] = [
-            ("200 OK\r\nContent-Length: 10\r\n\r\nhalf", 200, "half"), ("503 Busy\r\nRetry-Af", 503, ""),
+            ("503 Busy\r\nContent-Length: 10\r\n\r\nhalf", 503, "half"), ("503 Busy\r\nRetry-Af", 503, ""),
+            ("503 Busy\r\nContent-Length: 0, 5\r\n\r\nhello", 503, ""),
             ("503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 503, ""),
             ("503 Busy\r\nContent-Length: -7\r\n\r\n", 503, ""),
             ("503 Busy\r\nContent-Length: 7\r\n\r\n", 503, ""),
@@ -77,6 +92,64 @@ import Testing
             #expect(reply?.status == status && reply?.bodyIncomplete == true, "\(text)")
             #expect(reply?.body == Array(body.utf8), "\(text)")
         }
+    }
+
+    /// A success that says how long it is and is shorter is none; without a length the end of the connection is its end.
+    @Test func callsASuccessBrokenOfWhichSomethingIsMissing() throws {
+        let rows: [(words: String, texts: [String])] = [
+            (
+                "before the end of its body (status 200)",
+                [
+                    "Content-Length: 10\r\n\r\nhalf", "Content-Length: 10\r\n\r\n",
+                    "Transfer-Encoding: chunked\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+                    "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+                    "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+                ]
+            ),
+            (
+                "two lengths",
+                [
+                    "Content-Length: 0, 5\r\n\r\nhello", "Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
+                    "Content-Length: 99999999999999999999999\r\n\r\n", "Content-Length: +0\r\n\r\n",
+                ]
+            ),
+        ]
+        for row in rows {
+            for text in row.texts {
+                let outcome = try outcome(of: "HTTP/1.1 200 OK\r\n" + text).0
+                #expect(outcome.failure?.word == "reset", "\(text): \(outcome)")
+                #expect(outcome.failure?.message.contains(row.words) == true, "\(text): \(outcome)")
+            }
+        }
+        for text in [
+            "\r\n", "\r\nOK", "Content-Length: 2, 2\r\n\r\nOK", "Content-Length: 2\r\nContent-Length: 02\r\n\r\nOK",
+        ] {
+            #expect(try outcome(of: "HTTP/1.1 200 OK\r\n" + text).0.reply?.bodyIncomplete == false, "\(text)")
+        }
+    }
+
+    /// libcurl tells of the size of a chunk only, and takes any extension of it.
+    @Test func stopsAtWhatComesBesideTheBody() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1")
+            let pieces = String(repeating: ";a=b", count: 4096)
+            while connection.send(pieces) {}
+        }
+        let loop = try PollLoop()
+        var (outcome, held) = (UplinkOutcome?.none, Int32(0))
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { outcome = $0 }
+        loop.run {
+            for descriptor in loop.watched.keys {
+                var (bytes, length) = (Int32(0), socklen_t(4))
+                getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, &length)
+                held = max(held, bytes)
+            }
+            return outcome != nil
+        }
+        let failure = try #require(outcome?.failure)
+        #expect(failure.word == "reset" && failure.message.contains("far more bytes"), "\(failure)")
+        #expect((1...131_072).contains(held), "the kernel may take megabytes before anybody looks")
     }
 
     /// A success without the end of its head is none, nor is an interim answer alone.
@@ -253,7 +326,7 @@ import Testing
     }
 
     static let slowAnswers: [(String, Int?)] = [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxx", 200), ("HTTP/1.1 503 Busy\r\nX-Slow: yyyy", 503),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxx", nil), ("HTTP/1.1 503 Busy\r\nX-Slow: yyyy", 503),
         ("HTTP/1.1 2", nil),
     ]
 

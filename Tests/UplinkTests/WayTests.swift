@@ -34,6 +34,28 @@ import Testing
         progress.looked(unacknowledged: 0, silence: Self.second, clock: 170 * Self.second)
         guard case .awaitingReply(Self.at(69)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
         #expect(progress.written == .whole)
+        // The kernel acknowledges with each byte of an answer, too.
+        progress.looked(unacknowledged: 0, silence: 0, clock: 200 * Self.second)
+        guard case .awaitingReply(Self.at(69)) = progress.phase else { return _ = Issue.record("\(progress.phase)") }
+    }
+
+    /// A byte now and then is no progress, and neither is what came fast before.
+    @Test func anAnswerIsGivenTimeForWhatItBrings() {
+        var progress = written()
+        func slowSince() -> EventTime? {
+            if case .receiving(let since) = progress.phase { since } else { nil }
+        }
+        progress.moved(CURLINFO_HEADER_IN, 100, at: Self.at(10), clock: 0)
+        #expect(slowSince() == Self.at(10))
+        for second in 11...1000 as ClosedRange<Int64> {
+            progress.moved(CURLINFO_DATA_IN, 4096, at: Self.at(second), clock: 0)
+            #expect(slowSince() == Self.at(second))
+        }
+        for second in 1001...1060 as ClosedRange<Int64> {
+            progress.moved(CURLINFO_DATA_IN, 1, at: Self.at(second), clock: 0)
+            progress.looked(unacknowledged: 0, silence: 0, clock: (100 + second) * Self.second)
+        }
+        #expect(slowSince().map { $0 < Self.at(1001) } == true)
     }
 
     @Test func aKeptConnectionOfWhichNothingIsAcknowledgedMayBeForgotten() {

@@ -35,6 +35,8 @@ int waypost_tcp_unacknowledged(int fd);
 int64_t waypost_tcp_silence_ms(int fd);
 /// Milliseconds after which the kernel sends what was not acknowledged again; -1 = not known.
 int64_t waypost_tcp_retransmission_ms(int fd);
+/// Bytes that have come over a TCP connection since it was made; -1 = not known.
+int64_t waypost_tcp_received(int fd);
 /// TCP_USER_TIMEOUT: the kernel ends the connection when what was sent is not acknowledged for so long.
 void waypost_tcp_limit_silence(int fd, unsigned int milliseconds);
 

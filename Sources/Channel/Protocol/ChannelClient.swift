@@ -74,6 +74,9 @@ package struct ChannelClient: Sendable {
         if let missed = connection.lastingMiss, problems.isEmpty, !route.isOpen {
             problems.append(.unreachable(missed.words, times: missed.count))
         }
+        if let short = connection.lastingShortness, problems.isEmpty {
+            problems.append(.shortLived(short.words, times: short.count))
+        }
         guard state == .connected else { return problems }
         if let trackable = line.overdue { problems.append(.unanswered(trackable: trackable)) }
         for channel in channels where channel.isCrowded {
@@ -108,7 +111,7 @@ package struct ChannelClient: Sendable {
         }
         if state != announced {
             announced = state
-            line.report(.connectionChanged(state, connection.error))
+            line.report(.connectionChanged(state, connection.reason))
         }
         if route.isOpen != announcedRoute {
             announcedRoute = route.isOpen
@@ -245,7 +248,7 @@ extension ChannelClient {
         byServer: Bool, because words: String = "the connection ended", isRefused: Bool = false, jitter: Double,
         at now: EventTime
     ) -> [Effect] {
-        connection.missed(words, isRefused: isRefused)
+        connection.missed(words, isRefused: isRefused, byServer: byServer, at: now)
         apply(connection.transportLost(byServer: byServer, jitter: jitter, &line, at: now), at: now)
         return finish(at: now)
     }

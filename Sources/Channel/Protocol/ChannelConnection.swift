@@ -45,13 +45,19 @@ struct ChannelConnection: Sendable {
     private var refusals = 0
     /// Attempts in a row that brought no connection, and why the last of them did not.
     private var misses = (count: 0, words: "", isRefused: false)
+    /// Connections in a row that the other side ended within a minute, and why the last one ended.
+    private var shortLives = (count: 0, words: "")
+    /// Why the last connection ended; nil = there is one, or there was none.
+    private var lastEnd: ChannelError?
     private var phase = Phase.idle
     private var session = Session()
     private var outage = Outage()
     private var hosts: HostChoice
     private var hasBeenOpen = false
-    /// Why there is no connection; nil = the service did not tell.
-    private(set) var error: ChannelError?
+    /// What the service, or whoever gives credentials, said is wrong; nil = nothing.
+    private var error: ChannelError?
+    /// Why there is no connection; nil = there is one, or it is not known.
+    var reason: ChannelError? { error ?? lastEnd }
     /// The owner gets a credential for a live connection; nil = it does not.
     private var renewingUntil: EventTime?
     /// A service may ask for another credential without end.
@@ -97,6 +103,11 @@ struct ChannelConnection: Sendable {
     var lastingMiss: (words: String, count: Int)? {
         guard misses.count > (misses.isRefused ? 0 : 1) else { return nil }
         return (misses.words, misses.count)
+    }
+
+    /// Connections end soon after they are made, one after the other: the last reason.
+    var lastingShortness: (words: String, count: Int)? {
+        shortLives.count > 2 ? (shortLives.words, shortLives.count) : nil
     }
 
     var hasTransport: Bool {
@@ -335,7 +346,7 @@ extension ChannelConnection {
     private mutating func rest() {
         outage.ended()
         session.forgetKey()
-        misses.count = 0
+        (misses.count, shortLives.count, lastEnd) = (0, 0, nil)
         (refusal, refusals) = (nil, 0)
         forgetRenewals()
     }
@@ -350,9 +361,17 @@ extension ChannelConnection {
 // What happens to the transport.
 extension ChannelConnection {
     /// The transport ends. Where that was no attempt to connect, it says nothing about attempts.
-    mutating func missed(_ words: String, isRefused: Bool = false) {
-        guard case .connecting = phase else { return }
-        misses = (min(misses.count + 1, 1_000_000), words, isRefused)
+    ///
+    /// - Parameter byServer: as of `transportLost`.
+    mutating func missed(_ words: String, isRefused: Bool = false, byServer: Bool = false, at now: EventTime) {
+        switch phase {
+        case .connecting: misses = (min(misses.count + 1, 1_000_000), words, isRefused)
+        case .connected:
+            lastEnd = ChannelError(statusCode: 0, message: words)
+            if session.isLasting(at: now) { shortLives.count = 0 }
+            if byServer, !session.isLasting(at: now) { shortLives = (min(shortLives.count + 1, 1_000_000), words) }
+        case .idle, .renewing, .waiting, .closing, .failed: break
+        }
     }
 
     mutating func transportLost(
@@ -361,7 +380,10 @@ extension ChannelConnection {
         ended(byServer: byServer, jitter: jitter, &line, at: now)
     }
 
-    mutating func heard(at now: EventTime) { session.heard(at: now) }
+    mutating func heard(at now: EventTime) {
+        session.heard(at: now)
+        if case .connected = phase, session.isLasting(at: now) { shortLives.count = 0 }
+    }
 
     mutating func deadlineReached(jitter: Double, _ line: inout ChannelLine, at now: EventTime) -> [Change] {
         var changes: [Change] = []
@@ -402,7 +424,7 @@ extension ChannelConnection {
 
     private mutating func drop(jitter: Double, _ line: inout ChannelLine, at now: EventTime) -> [Change] {
         error = .unanswered
-        missed("the service did not answer")
+        missed("the service did not answer", at: now)
         line.report(.closeTransport)
         return ended(byServer: false, jitter: jitter, &line, at: now)
     }
@@ -463,7 +485,7 @@ extension ChannelConnection {
         outage.ended()
         phase = .connected
         hasBeenOpen = true
-        error = frame.error
+        (error, lastEnd) = (frame.error, nil)
         return [.connected(isResumed: isResumed)]
     }
 

@@ -56,6 +56,12 @@ extension ChannelClient {
         ///   - words: why, for people.
         ///   - times: in a row.
         case unreachable(String, times: Int)
+        /// Connections end soon after they are made, one after the other.
+        ///
+        /// - Parameters:
+        ///   - words: why the last one ended, for people.
+        ///   - times: in a row, at least 3.
+        case shortLived(String, times: Int)
         /// The service has refused the connection in a way that another attempt does not change.
         case failed(ChannelError)
         /// The service has not answered a frame about a trackable for a minute.

@@ -20,6 +20,9 @@ struct Session: Sendable {
 
     func isStable(at now: EventTime) -> Bool { now >= opened + Self.stableAfter }
 
+    /// It has lasted for a minute: whatever ends it then is no habit of the service.
+    func isLasting(at now: EventTime) -> Bool { now >= opened + .seconds(60) }
+
     mutating func opened(at now: EventTime) { opened = now }
 
     mutating func heard(at now: EventTime) { lastHeard = max(lastHeard, now) }

@@ -68,6 +68,8 @@ package struct MQTTClient: Sendable {
         /// Topic filters of a subscription.
         var filters = 1
         var since: EventTime
+        /// Its packet was taken to be written.
+        var isTaken = false
     }
 
     /// Publishes of the server that it may have unanswered; what MQTT 5 is told.
@@ -122,8 +124,12 @@ package struct MQTTClient: Sendable {
             output = []
             unsentAcknowledgements = 0
         }
+        wasWritten()
         return output
     }
+
+    /// The server may have all that was wanted up to now: before, it can answer nothing of that.
+    mutating func wasWritten() { for index in requests.indices { requests[index].isTaken = true } }
 
     /// When `deadlineReached` is wanted; nil = never.
     package var nextDeadline: EventTime? {
@@ -351,6 +357,9 @@ extension MQTTClient {
     ) throws(MQTTDefect) -> Request {
         guard let place = requests.firstIndex(where: { $0.id == id && $0.question == question }) else {
             throw MQTTDefect(.protocolError, "\(name) \(id), for which there was no question")
+        }
+        guard requests[place].isTaken else {
+            throw MQTTDefect(.protocolError, "\(name) \(id) before it could have the question")
         }
         return requests.remove(at: place)
     }

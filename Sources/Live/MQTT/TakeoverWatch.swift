@@ -9,7 +9,7 @@ package struct TakeoverWatch: Sendable {
     private static let lossesMin = 3
     private static let soon = Duration.seconds(10)
     /// A broker that has owed an answer for longer, or cannot be reached, is in trouble itself.
-    private static let answerLimit = Duration.seconds(2)
+    package static let answerLimit = Duration.seconds(2)
 
     private var connectedAt: EventTime?
     /// In a row.

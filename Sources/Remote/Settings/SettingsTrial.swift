@@ -123,6 +123,9 @@ package struct SettingsTrial: Hashable, Sendable {
         }
     }
 
+    /// Another copy knows the highest version that was accepted.
+    package mutating func recall(seen version: Int64) { seen = max(seen, version) }
+
     /// Whether a document of this version would be judged.
     package func wants(_ version: Int64) -> Bool { version > seen && version != rejected }
 

@@ -155,9 +155,11 @@ package final class BrokerConnection {
         counters.requests += 1
         let carried = recent
         recent = HTTPUplink.Counters()
-        return UplinkOutcome(
+        var outcome = UplinkOutcome(
             result, bytesSent: carried.bytesSent, bytesReceived: carried.bytesReceived,
             newConnection: carried.connections > 0, peerAddress: peerAddress)
+        outcome.reconnectsAt = link.restsUntil
+        return outcome
     }
 }
 

@@ -51,10 +51,19 @@ struct BrokerLink {
         /// Nothing of it is waited for.
         var isOver: Bool { answered == reasons.count || isHeld && inFlight.isEmpty }
 
+        /// The broker may have something of it.
+        var hasBegun: Bool { !inFlight.isEmpty || answered > 0 }
+
         mutating func settle(_ place: Int, _ reason: MQTTReason, _ words: String?) {
             reasons[place] = reason
             answered += 1
             if reason.isError { detail = words }
+            // Of several topics it is to be known which.
+            if reason == .noMatchingSubscribers && broker.subscriber != .optional
+                || reason == .notAuthorised && words == nil
+            {
+                detail = broker.messages[place].topic
+            }
             switch broker.subscriber {
             case .optional: break
             case .required: if reason == .noMatchingSubscribers { isHeld = true }
@@ -67,6 +76,8 @@ struct BrokerLink {
     /// After a connection that ended for the subscriptions: once it may have been by chance.
     private static let firstPause = Duration.seconds(60)
     private static let laterPause = Duration.seconds(3600)
+    /// Before the connection is made again that a single message has ended: whoever sends it again waits longer each time.
+    private static let messagePause = Duration.seconds(4)
     /// Between waits that an event or a person may cut short.
     private static let cutPause = Duration.seconds(10)
 
@@ -109,8 +120,14 @@ struct BrokerLink {
     /// Owners that had no request when the broker said that another client has this client id: they hear it with their next one,
     /// instead of ending the connection of that client in their turn.
     private var untold: Set<String> = []
+    /// Senders whose messages the broker does not confirm, or ends connections over, while there are others.
+    private var hindrances: [String: Hindrance] = [:]
     /// A connection was lost with messages unanswered: so many are published one at a time, to find one that is to blame.
     private var suspects = 0
+    /// The only message of a request that was unanswered as the last connection was lost.
+    private var lastSole: MQTTMessage?
+    /// Why there is no connection; nil = there is one, or none was tried.
+    private var lastFailure: TransportFailure?
     private var delay = ReconnectDelay()
     private var takeover = TakeoverWatch()
     private var keepAlive: KeepAliveWatch
@@ -154,13 +171,18 @@ struct BrokerLink {
     }
 
     private var subscribeDeadline: EventTime? {
-        guard isConnected, case .none = subscription, requests.isEmpty, !session.subscriptions.isEmpty else {
-            return nil
-        }
+        guard isConnected, case .none = subscription, requests.allSatisfy({ hindrance(of: $0) != nil }),
+            !session.subscriptions.isEmpty
+        else { return nil }
         return subscribeFrom
     }
 
     private var isWanted: Bool { isKept || !requests.isEmpty }
+
+    /// Before it no connection is made, whoever sends something; nil = it is made as soon as somebody does, or there is one.
+    var restsUntil: EventTime? {
+        if case .resting = state, !waitsForNetwork { notBefore } else { nil }
+    }
 
     /// Something waits to be taken.
     var hasReports: Bool { !outcomes.isEmpty || !news.isEmpty || !commands.isEmpty }
@@ -189,7 +211,7 @@ extension BrokerLink {
     mutating func send(_ broker: BrokerRequest, number: Int, limit: Duration, at now: EventTime) {
         if untold.remove(broker.sender) != nil {
             let reasons = [MQTTReason?](repeating: nil, count: broker.messages.count)
-            let failure = MQTTClient.Ending.dismissed(.sessionTakenOver, detail: nil).failure
+            let failure = MQTTClient.Ending.dismissed(.sessionTakenOver, detail: nil).failure(isConnected: true)
             outcomes.append(
                 Outcome(
                     number: number,
@@ -215,6 +237,7 @@ extension BrokerLink {
 
     /// What is open may be dead, which shows when it does not answer.
     mutating func reconnect(_ cause: ReconnectCause, at now: EventTime) {
+        if cause != .event { hindrances = [:] }
         let isWaiting = notBefore > now
         if isWaiting, waitsAfterAnswer, cause != .operatorFlush { return }
         switch cause {
@@ -260,8 +283,9 @@ extension BrokerLink {
     }
 
     mutating func received(_ bytes: ArraySlice<UInt8>, at now: EventTime) {
+        let unansweredSince = client?.unansweredSince
         guard let events = client?.received(bytes, at: now) else { return }
-        take(events, at: now)
+        take(events, unansweredSince: unansweredSince, at: now)
         advance(at: now)
     }
 
@@ -286,14 +310,14 @@ extension BrokerLink {
     /// The connection went with its link, which says nothing about the broker, another client or a message: it is made again at
     /// once. What had not begun goes over the next one.
     private mutating func moved(_ failure: TransportFailure, at now: EventTime) {
-        let hasBegun: (Request) -> Bool = { !$0.inFlight.isEmpty || $0.answered > 0 }
-        for request in requests where hasBegun(request) {
+        for request in requests where request.hasBegun {
             let result = request.result(failure, said: nil, nil, isAlone: false)
             outcomes.append(Outcome(number: request.number, result: result))
         }
-        requests.removeAll(where: hasBegun)
+        requests.removeAll(where: \.hasBegun)
         close()
         delay.linkChanged()
+        hindrances = [:]
         (notBefore, waitsAfterAnswer) = (now, false)
         advance(at: now)
     }
@@ -301,7 +325,9 @@ extension BrokerLink {
     mutating func deadlineReached(at now: EventTime) {
         if let events = client?.deadlineReached(at: now) { take(events, at: now) }
         if !isConnected {
-            let failure = suspecting(.connect("no connection to the broker in time"))
+            let failure =
+                lastFailure?.beforePublishing.adding("and no connection since")
+                ?? suspecting(.connect("no connection to the broker in time"))
             for request in requests where request.deadline <= now {
                 outcomes.append(Outcome(number: request.number, result: .failed(failure)))
             }
@@ -319,6 +345,8 @@ extension BrokerLink {
             case .connected:
                 isConnected = true
                 isVersionKnown = true
+                lastFailure = nil
+                news.append(.connected(owners: owners.sorted()))
                 takeover.connected(at: now)
                 if !takeover.isSuspected { delay.connected() }
                 let clearing = formerTopics.map { MQTTMessage(topic: $0, payload: [], isRetained: true) }
@@ -335,12 +363,23 @@ extension BrokerLink {
             case .message, .unsubscribed: break
             case .ended(let ending, let unsettled):
                 if case .asked = subscription, ending.meaning != .taken {
-                    endedBySubscribing(failure ?? ending.failure, at: now)
+                    endedBySubscribing(failure ?? ending.failure(isConnected: isConnected), at: now)
                 } else {
-                    takeover.ended(ending, unansweredSince: unansweredSince, at: now)
+                    let sole = unsettled.count == 1 ? soleMessage : nil
+                    let isRepeated = sole != nil && sole == lastSole
+                    lastSole = sole
+                    let isPrompt = unansweredSince.map { now < $0 + TakeoverWatch.answerLimit } == true
+                    let culprit = culprit(of: ending, unsettled, isRepeated: isRepeated, isPrompt: isPrompt)
+                    let isKnown = isRepeated || culprit.map { hindrances[$0.sender] != nil } == true
+                    if let culprit { hindrances[culprit.sender, default: Hindrance()].happened(at: now) }
+                    // Twice over the same message it is no other client.
+                    if !isKnown { takeover.ended(ending, unansweredSince: unansweredSince, at: now) }
                     // One that has lasted: the next wait does not grow.
                     if isConnected, !takeover.isSuspected { delay.connected() }
-                    ended(ending, failure, unanswered: unsettled.count, at: now)
+                    let isOverMessage =
+                        sole != nil && (isKnown || !takeover.isSuspected) && ending.mayBeOverMessage && isPrompt
+                    ended(
+                        ending, failure, unanswered: unsettled.count, isOverMessage: isOverMessage, culprit, at: now)
                 }
             }
         }
@@ -350,6 +389,9 @@ extension BrokerLink {
         for index in requests.indices {
             guard let place = requests[index].inFlight.firstIndex(where: { $0.id == id }) else { continue }
             requests[index].settle(requests[index].inFlight.remove(at: place).place, reason, detail)
+            let sender = requests[index].broker.sender
+            hindrances[sender] = nil
+            for other in hindrances.keys { hindrances[other]?.isProven = true }
             suspects = max(0, suspects - 1)
             return
         }
@@ -377,8 +419,42 @@ extension BrokerLink {
         stop(failure, unanswered: .max, at: now)
     }
 
+    /// The only one of a request that is unanswered.
+    private var soleMessage: MQTTMessage? {
+        requests.lazy.compactMap { request in request.inFlight.first.map { request.broker.messages[$0.place] } }.first
+    }
+
+    /// Whose message has ended the connection, as far as that is known, where there are others that must not wait for it.
+    ///
+    /// - Parameters:
+    ///   - isRepeated: the connection before has ended over the same message, which alone was unanswered.
+    ///   - isPrompt: it ended soon after the message was sent.
+    private func culprit(
+        of ending: MQTTClient.Ending, _ unsettled: [UInt16], isRepeated: Bool, isPrompt: Bool
+    ) -> (sender: String, topic: String)? {
+        guard senders.count > 1 else { return nil }
+        let request: Request?
+        if case .noAnswer(to: .publish) = ending {
+            request = requests.first { $0.inFlight.contains { $0.id == unsettled.first } }
+        } else if ending.mayBeOverMessage, isPrompt {
+            // A sender that was shown to hinder may have sent beside others.
+            let known = requests.first { !$0.inFlight.isEmpty && hindrance(of: $0) != nil }
+            request = known ?? (isRepeated ? requests.first { !$0.inFlight.isEmpty } : nil)
+        } else {
+            request = nil
+        }
+        return request.flatMap { request in
+            request.inFlight.first.map { (request.broker.sender, request.broker.messages[$0.place].topic) }
+        }
+    }
+
+    private func hindrance(of request: Request) -> Hindrance? {
+        senders.count > 1 ? hindrances[request.broker.sender] : nil
+    }
+
     private mutating func ended(
-        _ ending: MQTTClient.Ending, _ failure: TransportFailure?, unanswered: Int, at now: EventTime
+        _ ending: MQTTClient.Ending, _ failure: TransportFailure?, unanswered: Int, isOverMessage: Bool,
+        _ culprit: (sender: String, topic: String)?, at now: EventTime
     ) {
         if isOtherVersionNext(after: ending) {
             close()
@@ -386,9 +462,32 @@ extension BrokerLink {
             return
         }
         let (reason, detail) = ending.said
+        if let culprit { endOver(culprit, ending, at: now) }
         stop(
-            suspecting(failure ?? ending.failure), said: reason, detail: detail, unanswered: unanswered,
-            isAnswer: ending.isAnswer, at: now)
+            suspecting(failure ?? ending.failure(isConnected: isConnected)), said: reason, detail: detail,
+            unanswered: unanswered, isAnswer: ending.isAnswer, isOverMessage: isOverMessage || culprit != nil,
+            culprit: culprit?.sender, at: now)
+    }
+
+    /// Ends the request of the sender over whose message the connection has ended, with words of its own.
+    private mutating func endOver(
+        _ culprit: (sender: String, topic: String), _ ending: MQTTClient.Ending, at now: EventTime
+    ) {
+        let cure =
+            "it takes those of others over the same connection, so check its access rules and limits for this topic"
+        let failure: TransportFailure =
+            ending.mayBeOverMessage
+            ? .closedWithoutReply("the broker closes the connection over messages on \(culprit.topic): \(cure)")
+            : .timeout("the broker does not confirm messages on \(culprit.topic): \(cure)")
+        let isAlone = requests.reduce(0) { $0 + $1.inFlight.count } == 1
+        let (reason, detail) = ending.said
+        for request in requests where request.broker.sender == culprit.sender {
+            outcomes.append(
+                Outcome(
+                    number: request.number,
+                    result: request.result(failure, said: reason, detail, isAlone: isAlone)))
+        }
+        requests.removeAll { $0.broker.sender == culprit.sender }
     }
 
     /// Whoever reads it may know of the other client.
@@ -423,23 +522,32 @@ extension BrokerLink {
     ///   - reason: an error that the broker said; nil = none.
     ///   - unanswered: publishes that the broker had not answered; more where it is known that none is to blame.
     ///   - isAnswer: the broker has said something.
+    ///   - isOverMessage: a single message has probably ended it.
+    ///   - culprit: whose message that was; what others have not begun goes over the next connection.
     private mutating func stop(
         _ failure: TransportFailure, said reason: MQTTReason? = nil, detail: String? = nil, unanswered: Int = 0,
-        isAnswer: Bool = false, at now: EventTime
+        isAnswer: Bool = false, isOverMessage: Bool = false, culprit: String? = nil, at now: EventTime
     ) {
+        lastFailure = failure
         if reason?.meaning == .taken { untold = owners.subtracting(requests.map(\.broker.sender)) }
-        for request in requests where !request.inFlight.isEmpty {
+        for request in requests where !request.inFlight.isEmpty && culprit == nil {
             suspects = max(suspects, request.reasons.count - request.answered)
         }
-        for request in requests {
+        let staying = culprit == nil ? [] : requests.filter { !$0.hasBegun }.map { $0.number }
+        for request in requests where !staying.contains(request.number) {
             outcomes.append(
                 Outcome(
                     number: request.number,
                     result: request.result(failure, said: reason, detail, isAlone: unanswered == 1)))
         }
-        requests = []
+        requests.removeAll { !staying.contains($0.number) }
+        for index in requests.indices { requests[index].deadline = now + requests[index].limit }
         close()
-        notBefore = now + delay.lost(jitter: jitter())
+        notBefore =
+            now
+            + (isOverMessage
+                ? .nanoseconds(max(1, Int64(Double(Self.messagePause.nanoseconds) * (1 - jitter()))))
+                : delay.lost(jitter: jitter()))
         waitsAfterAnswer = isAnswer || reason != nil
         waitsForNetwork = failure.isUnreached
         switch reason?.meaning {
@@ -540,6 +648,9 @@ extension BrokerLink {
     /// Whether it has another message that may go out, were it not for its pace.
     private func mayPublish(_ request: Request) -> Bool {
         guard let client, request.sent < request.reasons.count, !request.isHeld, client.room > 0 else { return false }
+        if hindrance(of: request) != nil {
+            return request.inFlight.isEmpty && !requests.contains { !$0.isOver && hindrance(of: $0) == nil }
+        }
         if suspects > 0 { return client.unanswered == 0 }
         if request.inFlight.isEmpty { return true }
         // Each of the others finds room at once, as far as the broker allows as many.
@@ -547,7 +658,8 @@ extension BrokerLink {
     }
 
     private func nextTurn(of request: Request) -> EventTime? {
-        request.broker.rate.flatMap { paces[request.broker.sender]?.next($0) }
+        let paced = request.broker.rate.flatMap { paces[request.broker.sender]?.next($0) }
+        return [paced, hindrance(of: request)?.until].compactMap { $0 }.max()
     }
 
     private mutating func flush() {
@@ -564,8 +676,8 @@ extension BrokerLink.Request {
         _ failure: TransportFailure, said reason: MQTTReason?, _ detail: String?, isAlone: Bool
     ) -> UplinkOutcome.Result {
         let isTaken = reason?.meaning == .taken
-        if isOver, !isTaken { return .published(BrokerReply(reasons, detail: self.detail)) }
-        let hasBegun = !inFlight.isEmpty || answered > 0
+        // One that wanted only a connection is over with that, and has none here.
+        if isOver, !reasons.isEmpty, !isTaken { return .published(BrokerReply(reasons, detail: self.detail)) }
         guard hasBegun || reason.map({ $0.meaning != .retry }) == true else {
             return .failed(failure.beforePublishing)
         }
@@ -585,6 +697,22 @@ extension TransportFailure {
         case .resolve, .connect, .unreachable, .moved, .tls, .clock, .credential: self
         }
     }
+}
+
+/// A sender has ended connections that others use as well, or kept them waiting: it publishes one message at a time, after
+/// theirs.
+private struct Hindrance {
+    private var times = 0
+    private var since = EventTime.zero
+    /// The broker has answered another since: it is not the broker or the link as a whole.
+    var isProven = false
+
+    mutating func happened(at now: EventTime) {
+        (times, since, isProven) = (min(times + 1, 5), now, false)
+    }
+
+    /// When it may publish again; nil = at any time. One minute at first, then twice as long up to 16 minutes.
+    var until: EventTime? { isProven ? since + .seconds(60 << Int64(times - 1)) : nil }
 }
 
 /// As many messages as may go out in a second leave together: one wake-up for all of them.
@@ -620,7 +748,17 @@ extension MQTTClient.Ending {
         }
     }
 
-    fileprivate var failure: TransportFailure {
+    /// Brokers end the connection over a message that they do not take, with a word or without.
+    fileprivate var mayBeOverMessage: Bool {
+        switch self {
+        case .lost: true
+        case .dismissed(let reason, _): reason.meaning == .bisect
+        case .refused, .disconnected, .defect, .noAnswer: false
+        }
+    }
+
+    /// - Parameter isConnected: after CONNACK.
+    fileprivate func failure(isConnected: Bool) -> TransportFailure {
         switch self {
         case .refused(let reason, _): .connect("the broker refuses the connection: \(reason.words)")
         case .dismissed(let reason, _): .broken("the broker ended the connection: \(reason.words)")
@@ -628,7 +766,9 @@ extension MQTTClient.Ending {
         case .defect(let defect): .broken("the broker sent \(defect.words)")
         case .noAnswer(to: .connect): .timeout("no CONNACK of the broker in time")
         case .noAnswer: .timeout("no answer of the broker in time")
-        case .lost: .closedWithoutReply("the broker closed the connection")
+        case .lost:
+            .closedWithoutReply(
+                isConnected ? "the broker closed the connection" : "the broker closed the connection before CONNACK")
         }
     }
 }
