@@ -162,6 +162,15 @@ extension ControlMessage {
         return 0
     }
 
+    /// As one object of JSON.
+    package var json: String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writeMembers(to: &writer)
+        writer.endObject()
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
     func writeMembers(to writer: inout JSONWriter) { for field in fields { field.write(to: &writer) } }
 
     public static var kind: String { "object" }

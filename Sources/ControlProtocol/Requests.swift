@@ -20,12 +20,16 @@ public struct EndpointRequest: ControlRequest {
     public typealias Reply = OrderReply
 
     public static let verb = Verb.endpoint
-    public static let meaning = "Lists endpoints, ends a pause or a stop, or decides about rows of an old binding."
+    public static let meaning =
+        "Lists or tests endpoints, ends a pause or a stop, or decides about rows of an old binding."
 
-    @Field("action", "list, bind, resume, drop or forget") public var action: String?
+    @Field("action", "list, test, bind, resume, drop or forget") public var action: String?
     @Field("endpoint", "Its name; may be absent where there is one") public var endpoint: String?
     @Field("after", "list: only those behind this one in the order of the configuration") public var after: String?
     @Field("force", "bind: also where rows of another device or asset wait") public var force: Bool?
+    @Field("store", "test: the server is to store a test location") public var store: Bool?
+    @Field("lat", unit: "deg", "test: where it is; absent = at the last fix") public var latitude: Double?
+    @Field("lon", unit: "deg", "test: the same") public var longitude: Double?
 
     public init() {}
 
@@ -70,6 +74,23 @@ public struct OrderReply: ControlMessage {
     @Field("next_attempt_s", unit: "s", places: 1, "resume: until the next attempt, where it is not at once")
     public var nextAttempt: Double?
     @Field("because", "resume: what delays it") public var because: String?
+    @Field("test", "test: what came of it") public var test: EndpointTestReply?
+
+    public init() {}
+}
+
+/// What a request to a server has shown for which a person waited.
+public struct EndpointTestReply: ControlMessage {
+    @Field("endpoint", "Its name") public var endpoint = ""
+    @Field("sent", "connection = nothing but that, request = one that stores nothing, location = a test location")
+    public var sent: String?
+    @Field("well", "Whether all is well as far as that shows") public var isWell = false
+    @Field("words", "What the server answered or what went wrong, and what helps") public var words = ""
+    @Field("ms", unit: "ms", places: 1, "Until the answer") public var milliseconds: Double?
+    @Field("bytes_sent", unit: "bytes", "Heads and bodies") public var bytesSent: Int?
+    @Field("bytes_received", unit: "bytes", "Heads and bodies") public var bytesReceived: Int?
+    @Field("profile", "Where it has no request that stores nothing: the profile") public var profile: String?
+    @Field("would_store", "The same: the request that store sends, without secrets") public var wouldStore: String?
 
     public init() {}
 }
@@ -94,6 +115,8 @@ public struct FlushRequest: ControlRequest {
             @Field("name", "Its name") public var name = ""
             @Field("accepted", "Rows accepted since the request") public var accepted = 0
             @Field("waiting", "Rows that still wait") public var waiting = 0
+            @Field("contact", "As in status") public var contact: String?
+            @Field("contact_age_s", unit: "s", places: 1, "As in status") public var contactAge: Double?
             @Field("problem", "Why") public var problem: String?
 
             public init() {}

@@ -1,3 +1,5 @@
+import Positioning
+
 public struct StatusRequest: ControlRequest {
     public typealias Reply = Status
 
@@ -12,6 +14,7 @@ public struct StatusRequest: ControlRequest {
 public struct Status: ControlMessage {
     @Field("version", "Of waypost") public var version = ""
     @Field("health", "ok, or degraded = something needs attention; nothing is lost") public var health = ""
+    @Field("units", "In what people read speeds: km/h, mph or knots; absent = km/h") public var units: String?
     @Field("line", "All in one line") public var line = ""
     @Field("problems", "What needs attention, at most 20") public var problems: [String] = []
     @Field(
@@ -289,11 +292,19 @@ public struct EndpointStatus: ControlMessage {
     @Field("held", "Why nothing is sent although it is active") public var held: String?
     @Field("sent_by", "The backup that sends for it now") public var sentBy: String?
     @Field("stands_in_for", "The endpoint that it is a backup for") public var standsInFor: String?
+    @Field("contact", "never, reached or accepted = how far it has come with the server since the start")
+    public var contact: String?
+    @Field(
+        "contact_age_s", unit: "s", places: 1, "Since it was last reached or, once it has accepted anything, since that"
+    )
+    public var contactAge: Double?
     @Field("interface", "Network interface towards it") public var interface: String?
     @Field("waiting", "Rows not accepted yet") public var waiting = 0
     @Field("queue_oldest_age_s", unit: "s", places: 1, "How much older the oldest of them is than the last fix")
     public var oldestAge: Double?
     @Field("problem", "The last failure, until one attempt succeeds") public var problem: String?
+    @Field("problem_layer", "Where that was (dns, connect, tls, timeout, broken …), unless the server has answered")
+    public var problemLayer: String?
     @Field("advice", "What to do about it") public var advice: String?
     @Field("consecutive_failures", "Failures in a row") public var consecutiveFailures: Int?
     @Field("last_success_age_s", unit: "s", places: 1, "Since the last acceptance") public var lastSuccessAge: Double?
@@ -316,7 +327,7 @@ public struct EndpointStatus: ControlMessage {
     @Field("bisects", "Batches split to find a bad row") public var bisects: Int?
     @Field("suspects", "Rows that fail alone while others are accepted: tried last") public var suspects: Int?
     @Field("quarantined", "Rows put into quarantine") public var quarantined: Int?
-    @Field("preview_sent", "Newest rows sent ahead") public var previewSent: Int?
+    @Field("preview_sent", "Newest rows sent ahead, and newest positions from memory") public var previewSent: Int?
     @Field("connections", "Connections opened") public var connections: Int?
     @Field("bytes_sent", unit: "bytes", "Heads and bodies") public var bytesSent: Int?
     @Field("bytes_received", unit: "bytes", "Heads and bodies") public var bytesReceived: Int?
@@ -332,4 +343,8 @@ public struct EndpointStatus: ControlMessage {
         Named<Int>?
 
     public init() {}
+}
+
+extension Status {
+    package var displayUnits: DisplayUnits { units.flatMap(DisplayUnits.init(rawValue:)) ?? .metric }
 }

@@ -119,7 +119,7 @@ public struct Examination: Sendable {
     /// Texts of devices and files neither steer the terminal nor begin a line.
     private static func shown(_ text: String) -> String { text.visible(bytesMax: textMax) }
 
-    private static func wrapped(
+    package static func wrapped(
         _ text: String, _ columns: Int, first: String = "", further: String = indent
     ) -> [String] {
         wrapped(text.split(separator: " ").map { $0 + " " }, columns, first: first, further: further)

@@ -5,7 +5,7 @@ import Positioning
 /// The files of a host below a folder: `/` for the host itself. Everything is read only, and bounded.
 public struct HostFolder: Sendable {
     /// Of a file in `/proc`, `/sys` or `/run`; what is longer is cut.
-    private static let bytesMax = 64 * 1024
+    package static let bytesMax = 64 * 1024
     private static let namesMax = 65_536
 
     /// Who owns a node, and who may use it.
@@ -30,7 +30,7 @@ public struct HostFolder: Sendable {
     }
 
     /// nil where it is not there or may not be read.
-    func text(_ path: String, bytesMax: Int = bytesMax) -> String? {
+    package func text(_ path: String, bytesMax: Int = bytesMax) -> String? {
         let descriptor = open(root + path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -47,25 +47,25 @@ public struct HostFolder: Sendable {
     }
 
     /// Without blanks and zero bytes at the ends; nil also when nothing is left.
-    func word(_ path: String) -> String? {
+    package func word(_ path: String) -> String? {
         guard let text = text(path) else { return nil }
         let word = text.trimming { $0.isWhitespace || $0 == "\0" }
         return word.isEmpty ? nil : String(word)
     }
 
-    func lines(_ path: String, bytesMax: Int = bytesMax) -> [String]? {
+    package func lines(_ path: String, bytesMax: Int = bytesMax) -> [String]? {
         text(path, bytesMax: bytesMax).map { $0.split(separator: "\n").map(String.init) }
     }
 
     /// Names in a folder, sorted; nil where it is not there or may not be read.
-    func names(_ path: String) -> [String]? {
+    package func names(_ path: String) -> [String]? {
         folderNames(root + path, limit: Self.namesMax)?.sorted()
     }
 
-    func exists(_ path: String) -> Bool { access(root + path, F_OK) == 0 }
+    package func exists(_ path: String) -> Bool { access(root + path, F_OK) == 0 }
 
     /// What a link says; nil where it is none.
-    func link(_ path: String) -> String? {
+    package func link(_ path: String) -> String? {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = bytes.withUnsafeMutableBytes { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in
@@ -76,7 +76,7 @@ public struct HostFolder: Sendable {
     }
 
     /// The path without links; nil where it does not exist.
-    func resolved(_ path: String) -> String? {
+    package func resolved(_ path: String) -> String? {
         guard let pointer = realpath(root + path, nil) else { return nil }
         defer { free(pointer) }
         let real = String(cString: pointer)
@@ -138,12 +138,12 @@ public struct HostFolder: Sendable {
 // Processes.
 extension HostFolder {
     /// Numbers of the processes that are seen.
-    var processes: [Int] { (names("/proc") ?? []).compactMap { Int($0) } }
+    package var processes: [Int] { (names("/proc") ?? []).compactMap { Int($0) } }
 
     /// The program, cut by the kernel to 15 bytes; nil when it ended.
-    func program(of process: Int) -> String? { word("/proc/\(process)/comm") }
+    package func program(of process: Int) -> String? { word("/proc/\(process)/comm") }
 
-    func isRunning(_ program: String) -> Bool { processes.contains { self.program(of: $0) == program } }
+    package func isRunning(_ program: String) -> Bool { processes.contains { self.program(of: $0) == program } }
 
     /// `gpsd.service`; nil when it runs in none.
     func unit(of process: Int) -> String? {
@@ -155,6 +155,11 @@ extension HostFolder {
 
 // Groups and users.
 extension HostFolder {
+    /// nil where there is no such group.
+    package func group(_ name: String) -> UInt32? {
+        entries("/etc/group").first { $0.count > 2 && $0[0] == name }.flatMap { UInt32($0[2]) }
+    }
+
     /// nil where there is no such group.
     func groupName(_ id: UInt32) -> String? {
         entries("/etc/group").first { $0.count > 2 && UInt32($0[2]) == id }.map { $0[0] }
@@ -168,7 +173,7 @@ extension HostFolder {
     }
 
     /// User id and main group of a user.
-    func user(_ name: String) -> (id: UInt32, group: UInt32)? {
+    package func user(_ name: String) -> (id: UInt32, group: UInt32)? {
         guard let entry = entries("/etc/passwd").first(where: { $0.count > 3 && $0[0] == name }),
             let id = UInt32(entry[2]), let group = UInt32(entry[3])
         else { return nil }

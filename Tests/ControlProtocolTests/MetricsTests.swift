@@ -6,6 +6,16 @@ import Testing
 
 /// What Prometheus reads is what docs/operations.md and the manual say.
 @Suite struct MetricsTests {
+    /// A dashboard or an alert of a number that is gone shows nothing, and warns of nothing.
+    @Test(arguments: ["grafana-dashboard.json", "prometheus-alerts.yml"])
+    func whatIsShippedForMonitoringNamesNumbersThatExist(file: String) throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
+            path: "../../packaging/monitoring")
+        let text = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+        let named = Set(text.matches(of: /waypost_[a-z_]+/).map { String($0.output) })
+        #expect(named.count > 5 && named.subtracting(Metric.all.map(\.name)) == [])
+    }
+
     /// A row of the table of metrics.
     private struct Row: Hashable {
         var fields: [String]

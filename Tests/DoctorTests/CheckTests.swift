@@ -384,7 +384,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.source = "kind = \"file\"\npath = \"/drive.nmea\"\nfollow = true"
             $0.status.source.state = "silent"
         },
-        Case(13, .broken, "no sentence", "journalctl") { $0.status.source.state = "unreadable" },
+        Case(13, .broken, "but no NMEA", "journalctl") { $0.status.source.state = "unreadable" },
         Case(13, .broken, "(77 framing errors)", "baud = \"auto\"") {
             $0 = .pc
             $0.source += "\nbaud = 4800"
@@ -717,7 +717,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             fails(&$0, "tls", "bad certificate")
             $0.reaches?.append(spare)
         },
-        Case(20, .degraded, "spare: connect", "getent ahosts ::1; ip route") {
+        Case(20, .degraded, "spare: connect", "nc -vz ::1 80") {
             $0.reaches?.append(spare)
         },
         Case(20, .degraded, "main: the certificate of fleet.example:443 expires in 3 days", "openssl x509") {
@@ -732,7 +732,14 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(20, .degraded, "main: status 500", "profile render --endpoint main") {
             endpoint(&$0) { $0.problem = "status 500" }
         },
-        Case(20, .degraded, "main: rebind (the address has changed), nothing is sent", "waypost endpoint list") {
+        Case(20, .degraded, "main: closed: the broker closed the connection", "getent ahosts fleet.example") {
+            endpoint(&$0) { ($0.problem, $0.problemLayer) = ("the broker closed the connection", "closed") }
+        },
+        Case(20, .degraded, "main: closed: the broker closed", "mosquitto_sub -d -h fleet.example -p 443 ") {
+            $0.more = upload.replacing("https://", with: "mqtts://") + "profile = \"waypost-mqtt\"\n"
+            endpoint(&$0) { ($0.problem, $0.problemLayer) = ("the broker closed the connection", "closed") }
+        },
+        Case(20, .degraded, "main: rebind (the address has changed), nothing is sent", "waypost endpoint bind main") {
             endpoint(&$0) { ($0.state, $0.reason) = ("rebind", "the address has changed") }
         },
         Case(20, .ok, "1 answers") {

@@ -105,7 +105,10 @@ extension Metric {
         .one(.counter, .queue, "salvage_inversions", "recovered rows that are out of order") {
             $0.queue.salvageInversions
         },
-        .one(.counter, .queue, "lost_rows", "rows of damaged queues that could not be recovered") { $0.queue.lostRows },
+        .one(
+            .counter, .queue, "lost_rows",
+            "rows of damaged queues that could not be recovered, in the life of the queue; for a week a problem of status"
+        ) { $0.queue.lostRows },
         .one(
             .counter, .queue, "files_replaced", "times that another program removed, replaced or overwrote the files"
         ) { $0.queue.filesReplaced },
@@ -166,6 +169,11 @@ extension Metric {
         .each(
             .gauge, "last_success_age_s", unit: "seconds", fleeting: true, "seconds since the last acceptance"
         ) { $0.lastSuccessAge },
+        .byReason(
+            .gauge, "contact", by: "contact",
+            "1 under how far it has come with the server since the start: never, reached or accepted"
+        ) { $0.contact.map { Named([($0, 1)]) } },
+        .each(.gauge, "contact_age_s", unit: "seconds", fleeting: true, "seconds since then") { $0.contactAge },
         .each(
             .gauge, "token_expires_s", unit: "seconds", fleeting: true,
             "seconds until the token of the endpoint expires, negative afterwards"
@@ -191,7 +199,10 @@ extension Metric {
             .counter, "stray_answers", "answers to requests that had been abandoned; they change nothing"
         ) { $0.strayAnswers },
         .each(.counter, "coalesced", "rows superseded by newer ones") { $0.coalesced },
-        .each(.counter, "preview_sent", "newest rows sent ahead of their turn") { $0.previewSent },
+        .each(
+            .counter, "preview_sent",
+            "newest rows sent ahead of their turn, and requests with newest positions from memory"
+        ) { $0.previewSent },
         .each(.counter, "dropped", "rows deleted by command") { $0.dropped },
         .each(.counter, "expired", "rows older than max_age") { $0.expired },
         .each(.counter, "evicted", "rows that the limits of the queue deleted before this endpoint had them") {

@@ -26,15 +26,20 @@ enum DeliveryChecks {
             // Credentials are a check of their own.
             if isAuth(endpoint) || endpoint.tokenProblem != nil { continue }
             if let problem = endpoint.problem {
-                return .degraded(
-                    "\(endpoint.name): \(problem)",
-                    evidence.waypost("profile render --endpoint \(endpoint.name.shellWord)"))
+                guard let layer = endpoint.problemLayer,
+                    let reach = reaches.first(where: { $0.endpoint == endpoint.name })
+                else {
+                    return .degraded("\(endpoint.name): \(problem)", next(endpoint, evidence))
+                }
+                // The way is there now: what ends it now and then shows in a connection that stays.
+                let advice = advice(reach, .init(layer: layer, message: problem), evidence)
+                return .degraded("\(endpoint.name): \(layer): \(problem)", advice)
             }
             // After a restart nothing has failed yet.
             if endpoint.state != "active" {
                 let reason = endpoint.reason.map { " (\($0))" } ?? ""
                 return .degraded(
-                    "\(endpoint.name): \(endpoint.state)\(reason), nothing is sent", evidence.waypost("endpoint list"))
+                    "\(endpoint.name): \(endpoint.state)\(reason), nothing is sent", next(endpoint, evidence))
             }
         }
         if let name = evidence.untried.first {
@@ -51,21 +56,36 @@ enum DeliveryChecks {
         return .ok("\(reaches.count) \(reaches.count == 1 ? "answers" : "answer") within \(slowest) ms\(ending)")
     }
 
+    /// The next step where the server itself, or the owner, has to be satisfied.
+    private static func next(_ endpoint: EndpointStatus, _ evidence: Evidence) -> String {
+        let name = endpoint.name.shellWord
+        return switch endpoint.state {
+        case "active": evidence.waypost("profile render --endpoint \(name)")
+        case "rebind": evidence.waypost("endpoint bind \(name)") + "  # or put base_url and device back"
+        case "taken": evidence.waypost("endpoint bind \(name)") + "  # takes it back"
+        default: evidence.waypost("endpoint resume \(name)") + "  # once that is mended"
+        }
+    }
+
     /// What shows more of a way that ends early.
     static func advice(
         _ reach: Evidence.Reach, _ failure: Evidence.Reach.Failure, _ evidence: Evidence
     ) -> String {
-        switch failure.layer {
+        let isBroker = evidence.isBroker(reach.endpoint)
+        return switch failure.layer {
         case "clock": evidence.showClock
         case "tls": showCertificate(reach)
         case "no route": "ip -brief address; ip route"
+        case "closed" where isBroker, "broken" where isBroker, "timeout" where isBroker:
+            "mosquitto_sub -d -h \(reach.bareHost.shellWord) -p \(reach.port) -t test  # shows CONNECT and CONNACK"
         case "request": "ping -M do -c 3 -s 1372 \(reach.bareHost.shellWord)  # 1400 bytes; then fewer"
+        case "connect": "nc -vz \(reach.bareHost.shellWord) \(reach.port)  # refused: nothing listens there"
         default: "getent ahosts \(reach.bareHost.shellWord); ip route"
         }
     }
 
     private static func showCertificate(_ reach: Evidence.Reach) -> String {
-        "openssl s_client -connect \(reach.peer.shellWord) </dev/null | openssl x509 -noout -subject -issuer -dates"
+        "openssl s_client -connect \(reach.peer.shellWord) </dev/null | openssl x509 -noout -subject -issuer -dates -fingerprint -sha256"
     }
 
     private static func isAuth(_ endpoint: EndpointStatus) -> Bool {
@@ -232,7 +252,17 @@ private struct Expiry {
     }
 }
 
+extension Evidence {
+    fileprivate func isBroker(_ endpoint: String) -> Bool {
+        config?.endpoints.first { $0.settings.name == endpoint }?.settings.profile.isForBroker ?? false
+    }
+}
+
 extension Evidence.Reach {
     /// As programs take it that look a name up.
     fileprivate var bareHost: String { String(host.trimming { $0 == "[" || $0 == "]" }) }
+
+    fileprivate var port: Substring {
+        peer[(peer.lastIndex(of: ":").map { peer.index(after: $0) } ?? peer.endIndex)...]
+    }
 }

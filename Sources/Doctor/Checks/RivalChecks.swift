@@ -144,7 +144,7 @@ extension HostFolder {
         return (lines(file) ?? []).contains { $0.hasPrefix(match) && !$0.holds("ATTRS{") }
     }
 
-    var isRaspberryPi: Bool { word("/proc/device-tree/model")?.hasPrefix("Raspberry Pi") ?? false }
+    package var isRaspberryPi: Bool { word("/proc/device-tree/model")?.hasPrefix("Raspberry Pi") ?? false }
 }
 
 extension String {

@@ -24,12 +24,10 @@ enum SignalChecks {
         case "lost": return .broken(source.reason ?? "the receiver is lost", evidence.sourceLog)
         case "silent": return silent(evidence)
         case "unreadable":
-            guard isSerial(evidence) else {
-                return .broken("bytes, but no sentence: \(strayCause(evidence))", evidence.sourceLog)
+            guard case .serial(let settings)? = evidence.config?.source else {
+                return .broken(StrayCause.unreadable(strayCause(evidence)), evidence.sourceLog)
             }
-            return .broken(
-                "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))",
-                evidence.tryAuto)
+            return .broken(StrayCause.unreadable(at: settings.speed) + framing(evidence), evidence.tryAuto)
         case "receiving": return received(source, evidence)
         default: return .unknown("the receiver is being opened", evidence.waypost("status"))
         }
