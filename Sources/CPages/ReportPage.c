@@ -63,6 +63,9 @@ static const unsigned char report_whatif_js[] = {
 static const unsigned char report_summary_js[] = {
 #embed "../Pages/report/summary.js"
 };
+static const unsigned char report_gpx_js[] = {
+#embed "../Pages/report/gpx.js"
+};
 static const unsigned char report_controls_js[] = {
 #embed "../Pages/report/controls.js"
 };
@@ -105,6 +108,7 @@ static const PagePart parts[] = {
     PAGE_PART("report/journey.js", report_journey_js),
     PAGE_PART("report/whatif.js", report_whatif_js),
     PAGE_PART("report/summary.js", report_summary_js),
+    PAGE_PART("report/gpx.js", report_gpx_js),
     PAGE_PART("report/controls.js", report_controls_js),
     PAGE_PART("report/paper.js", report_paper_js),
     PAGE_PART("report/main.js", report_main_js),

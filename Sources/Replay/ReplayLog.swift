@@ -30,10 +30,11 @@ public struct ReplayLog {
     /// - Parameters:
     ///   - beacons: what was sighted meanwhile.
     ///   - folder: for temporary files.
+    ///   - stamp: see `ReplayStory`.
     /// - Returns: what was skipped, for people, with file and line.
     @discardableResult public func run(
         logs: [String], beacons: BeaconLog? = nil, format: Format, to descriptor: Int32 = STDOUT_FILENO,
-        folder: String = "/tmp"
+        folder: String = "/tmp", stamp: (@Sendable (UTCTime) -> String)? = nil
     ) throws(LogFailure) -> [LogProblem] {
         var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
@@ -41,8 +42,8 @@ public struct ReplayLog {
             tracker: Tracker(settings: settings.tracking, restored: nil), timetable: settings.timetable)
         var beacons = beacons.map { BeaconReplay($0, settings.beacons) }
         let printer = try ReplayPrinter(
-            format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor,
-            folder: folder)
+            format: format, namesTrackables: settings.tracking.trackables.count > 1,
+            story: ReplayStory(units: settings.units, stamp: stamp), descriptor: descriptor, folder: folder)
         let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: descriptor)
 
         func receive(_ epoch: Epoch) {
@@ -76,7 +77,7 @@ public struct ReplayLog {
 final class ReplayPrinter {
     private let format: ReplayLog.Format
     private var json: TraceJSON
-    private var story = ReplayStory()
+    private var story: ReplayStory
     private let output: OutputBuffer
     private let export: TrackExport?
     private var published = 0
@@ -92,9 +93,10 @@ final class ReplayPrinter {
     private(set) var failure: SystemError?
 
     init(
-        format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32, folder: String
+        format: ReplayLog.Format, namesTrackables: Bool, story: ReplayStory, descriptor: Int32, folder: String
     ) throws(LogFailure) {
         self.format = format
+        self.story = story
         json = TraceJSON(namesTrackables: namesTrackables)
         let output = OutputBuffer(descriptor: descriptor)
         self.output = output

@@ -1,5 +1,6 @@
 import Configuration
 import NMEA
+import Positioning
 import Tracking
 
 /// The settings under which logs are read again.
@@ -7,6 +8,8 @@ public struct ReplaySettings: Sendable {
     public var decoding: NMEADecoder.Settings
     public var tracking: Tracker.Settings
     public var timetable: Timetable
+    /// In what a story writes speeds and long ways.
+    public var units = DisplayUnits.metric
     /// Regions and windows, for a log of beacons; whether beacons are looked for does not matter.
     package var beacons = BeaconConfig()
 
@@ -30,6 +33,7 @@ public struct ReplaySettings: Sendable {
         if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
         tracking = loaded?.config.tracking ?? Self.standardTracking
         timetable = loaded?.config.timetable ?? Timetable()
+        units = loaded?.config.units ?? .metric
         beacons = loaded?.config.beacons ?? BeaconConfig()
     }
 }

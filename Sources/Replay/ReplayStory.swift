@@ -78,7 +78,14 @@ public struct ReplayStory {
     /// What was printed last of each trackable, moving and not: a motion change alone is no news.
     private var printed: [String: Resolution] = [:]
 
-    public init() {}
+    private let units: DisplayUnits
+    private let stamp: @Sendable (UTCTime) -> String
+
+    /// - Parameter stamp: a time as whoever reads the story writes it; nil = UTC.
+    public init(units: DisplayUnits = .metric, stamp: (@Sendable (UTCTime) -> String)? = nil) {
+        self.units = units
+        self.stamp = stamp ?? InWords.stamp
+    }
 
     public mutating func effect(_ effect: Effect, decided: UTCTime?) {
         switch effect {
@@ -102,7 +109,7 @@ public struct ReplayStory {
 
     private mutating func motion(_ change: MotionChange) {
         endRefused()
-        let why = "(\(change.reason.rawValue): \(Self.numbers(change.evidence)))"
+        let why = "(\(change.reason.rawValue): \(numbers(change.evidence)))"
         moving = change.moving
         sleptHere = false
         if change.moving {
@@ -119,21 +126,21 @@ public struct ReplayStory {
         } else if let trip {
             var words = "trip \(trip.number) ends"
             if let summary = change.trip {
-                words += ": \(InWords.distance(summary.distance))"
+                words += ": \(InWords.distance(summary.distance, in: units))"
                 if let start = trip.start {
                     words += " in \(InWords.span(milliseconds: summary.end.milliseconds(since: start)))"
                 }
                 if summary.idle >= 1 {
-                    words += ", \(InWords.span(seconds: summary.idle)) of it standing"
+                    words += ", \(InWords.span(seconds: summary.idle)) of it halted"
                 }
-                if let speed = summary.maxSpeed { words += ", at most \(InWords.speed(speed))" }
+                if let speed = summary.maxSpeed { words += ", at most \(InWords.speed(speed, in: units))" }
             }
             words += ", \(trip.locations(through: change.since)) locations \(why)"
             line(change.since ?? change.decided, "stops", words)
             self.trip = nil
         } else {
             let speed = change.evidence.speed ?? 0
-            let doubt = "positions at one place, although the receiver says \(InWords.speed(speed)) "
+            let doubt = "positions at one place, although the receiver says \(InWords.speed(speed, in: units)) "
             line(
                 change.since ?? change.decided, "parked",
                 "here when first seen \(speed >= Self.doubtfulSpeed ? doubt : "")\(why)")
@@ -256,7 +263,8 @@ public struct ReplayStory {
             return (line: line, time: reached, index: index)
         }
         for (line, _, _) in stamped.sorted(by: { ($0.time, $0.index) < ($1.time, $1.index) }) {
-            let stamp = line.time.map(InWords.stamp) ?? "                   "
+            let stamp =
+                line.time.map(self.stamp) ?? String(repeating: " ", count: self.stamp(UTCTime(milliseconds: 0)).count)
             text += "\(stamp)  \(line.word.padded(to: 9))\(line.words)\n"
         }
         waiting.removeAll()
@@ -276,9 +284,9 @@ public struct ReplayStory {
         ].filter { $0.0 > 0 }.map { "\($0.1): \($0.0)" }
     }
 
-    private static func numbers(_ evidence: MotionEvidence) -> String {
+    private func numbers(_ evidence: MotionEvidence) -> String {
         var words = "evidence \(InWords.whole(evidence.evidence)) m, distance \(InWords.whole(evidence.distance)) m"
-        if let speed = evidence.speed { words += ", speed \(InWords.speed(speed))" }
+        if let speed = evidence.speed { words += ", speed \(InWords.speed(speed, in: units))" }
         if let accuracy = evidence.accuracy { words += ", accuracy \(InWords.accuracy(accuracy))" }
         return words
     }

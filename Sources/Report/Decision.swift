@@ -49,7 +49,7 @@ struct Decision {
             words =
                 "It was \(metres(evidence.distance)) from the place where it was parked; beyond "
                 + "\(metres(settings.backupRadius)) no other evidence is needed."
-            other = "\(metres(evidence.distance - settings.backupRadius)) nearer it would still be parked."
+            other = "\(metres(evidence.distance - settings.backupRadius)) nearer it would have counted as parked."
         case .stopTimeout:
             distanceMax = settings.stationaryRadius
             words = "It stood for \(duration(settings.stopTimeout)) (stop_timeout)."

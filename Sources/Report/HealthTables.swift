@@ -65,12 +65,12 @@ struct HealthTables {
         return Self.section("Its fixes") { table in
             table.row("fixes", ReportWords.amount(data.decoded.fixes))
             if let interval = data.table.usualInterval {
-                table.row("a fix every", InWords.interval(milliseconds: interval))
+                table.row("a fix every", InWords.length(milliseconds: interval))
             }
             if let silence = data.silence {
                 let clock = InWords.stamp(UTCTime(milliseconds: silence.from)).dropFirst(11)
                 table.row(
-                    "longest silence", "\(InWords.interval(milliseconds: silence.length)) at \(clock) UTC",
+                    "longest silence", "\(InWords.length(milliseconds: silence.length)) at \(clock) UTC",
                     isBad: silence.length > Self.longSilence)
             }
             if !accuracies.isEmpty {

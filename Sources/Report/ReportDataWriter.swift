@@ -25,6 +25,7 @@ struct ReportDataWriter {
         fences()
         json.field("keptStanding", data.keptStanding)
         outcomes()
+        json.field("units", data.options.units.rawValue)
         json.nullable("tiles", data.options.tiles)
         json.nullable("attribution", data.options.attribution)
         json.endObject()

@@ -8,6 +8,8 @@ public struct ReportOptions: Sendable {
     public var hideEnds: Double?
     /// A URL with `{z}`, `{x}` and `{y}` of map tiles that the reader may switch on; nil = none.
     public var tiles: String?
+    /// With which the page begins; the reader may choose others.
+    public var units = DisplayUnits.metric
     /// Who made the tiles.
     public var attribution: String?
 

@@ -60,7 +60,10 @@ struct ReportTables {
     private static func words(of trip: Journey.Trip) -> String {
         var words = "Trip \(trip.number): \(InWords.distance(trip.metres)) in "
         words += InWords.span(milliseconds: trip.end - trip.start)
-        if trip.idle >= 1 { words += ", \(InWords.span(seconds: trip.idle)) of it standing" }
+        if trip.idle >= 1 { words += ", \(InWords.span(seconds: trip.idle)) of it halted" }
+        if trip.end > trip.start {
+            words += ", on average \(InWords.speed(trip.metres / Double(trip.end - trip.start) * 1000))"
+        }
         if let speed = trip.maxSpeed { words += ", at most \(InWords.speed(speed))" }
         words += ", \(trip.kept) kept"
         if trip.isOpen { words += ", still under way at the end of the log" }

@@ -66,7 +66,7 @@ import Tracking
         let source = FileSource(settings: FileSettings(path: "-"), standardInput: ends[0])
         return try printed { descriptor in
             let printer = try ReplayPrinter(
-                format: .jsonl, namesTrackables: true, descriptor: descriptor, folder: "/tmp")
+                format: .jsonl, namesTrackables: true, story: ReplayStory(), descriptor: descriptor, folder: "/tmp")
             var run = TrackerRun(tracker: Tracker(settings: Self.tracking, restored: nil))
             var isEnded = false
             // The times of the loop that reads mean nothing to a log.

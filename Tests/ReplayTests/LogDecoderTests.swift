@@ -102,14 +102,12 @@ import Testing
         ("<gpx>\n<trk>\n</trkseg>", "log:3: </trkseg> where </trk> is missing, which begins on line 2"),
         ("<gpx>\n<trk>", "log:2: the file ends within <trk>, which begins on line 2"),
         ("<gpx>\n\n<trkpt lat=\"1", "log:3: the file ends within <gpx>, which begins on line 1"),
-        ("<gpx>&lol;</gpx>", "log:1: unknown entity &lol;"),
-        ("<gpx>\na & b</gpx>", "log:2: \"&\" without an entity"),
         (
             "<?xml version=\"1.0\"?>\n<!DOCTYPE gpx [<!ENTITY a \"b\">]><gpx/>",
             "log:2: a document that defines entities of its own is not read"
         ),
         ("<?xml version=\"1.0\"?><kml/>", "log:1: the document is <kml>, not <gpx>"),
-        ("<gpx/>\n<gpx/>", "log:2: a second element beside <gpx>"),
+        ("<gpx/>\n<kml/>", "log:2: the document is <kml>, not <gpx>"),
         ("<gpx/>text", "log:1: text after the end of the document"),
         ("<gpx a=1/>", "log:1: no quotes around the value of a"),
         ("<gpx a='1' a='2'/>", "log:1: a twice"),
@@ -123,7 +121,7 @@ import Testing
         #expect(problem(text) == words)
     }
 
-    /// Power went while it was written.
+    /// Power went while it was written, or something else was.
     @Test func theBeginningOfADocumentThatEndsTooEarlyCounts() throws {
         let point = "<trkpt lat=\"1\" lon=\"2\"><time>2026-03-02T07:00:00Z</time></trkpt>\n"
         for rest in ["", "<trkpt lat=\"1", "<trkpt lat=\"1\" lon=\"2\"><time>2026-"] {
@@ -131,6 +129,11 @@ import Testing
             #expect(found.count == 1)
             let notice = try #require(decoder.notices.first?.description)
             #expect(notice.contains("the file ends within") && notice.hasSuffix("; the points before were read"))
+        }
+        for pieces in [1, .max] {
+            let (found, decoder) = try epochs("<gpx><trk><trkseg>\n\(point)< >\(point)", pieces: pieces)
+            #expect(found.count == 1)
+            #expect(decoder.notices.first?.description.hasPrefix("log:3: no name after \"<\"") == true)
         }
     }
 
@@ -245,6 +248,11 @@ import Testing
         ([0xFF, 0xFE, 0x23, 0], "it is UTF-16 text: iconv -f UTF-16 -t UTF-8 log | waypost replay -"),
         ([0x24, 0, 0x47, 0], "it is UTF-16 text: iconv -f UTF-16LE -t UTF-8 log | waypost replay -"),
         ([0, 0x24, 0, 0x47], "it is UTF-16 text: iconv -f UTF-16BE -t UTF-8 log | waypost replay -"),
+        (
+            Array("<0?0x0m0l0 0v0".utf8.map { $0 == 0x30 ? 0 : $0 }),
+            "it is UTF-16 text: iconv -f UTF-16LE -t UTF-8 log | waypost replay -"
+        ),
+        ([0xFF, 0xFE, 0, 0, 0x24, 0, 0, 0], "it is UTF-32 text: iconv -f UTF-32 -t UTF-8 log | waypost replay -"),
         ([0x50, 0x4B, 3, 4, 20], "it is a ZIP archive: unzip -p log | waypost replay -"),
     ]
 
@@ -280,8 +288,16 @@ import Testing
     }
 
     static let empty: [(String, String?)] = [
-        ("", nil), ("no log\n", "no sentence, no fix (not understood: 1): is it a log of a receiver?"),
-        ("$GPGGA,1*00\n", "no sentence, no fix (bad checksum: 1): is it a log of a receiver?"),
+        ("", nil),
+        (
+            "no log\n",
+            "no sentence, no fix (not understood: 1): is it a log of a receiver? "
+                + "Line 1: neither a sentence nor an object of gpsd: no log"
+        ),
+        (
+            "$GPGGA,1*00\n",
+            "no sentence, no fix (bad checksum: 1): is it a log of a receiver? Line 1: a bad checksum: $GPGGA,1*00"
+        ),
         ("$GPRMC,101500,V,,,,,,,020326,,,N*53\n", nil), ("$PXYZ,1*16\n", nil), ("{\"class\":\"VERSION\"}\n", nil),
         ("<gpx><wpt lat=\"9\" lon=\"9\"/></gpx>", "no track points; waypoints and routes are no measurements"),
     ]

@@ -41,6 +41,22 @@ import Testing
         #expect(stat("\(folder.path)/drive.gpx", &info) == 0 && info.st_mode & 0o777 == 0o600)
     }
 
+    @Test func aTerminalGetsNothingThatSteersIt() throws {
+        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        try #require(terminal >= 0)
+        defer { close(terminal) }
+        // TIOCSPTLCK and TIOCGPTN.
+        var (lock, number) = (Int32(0), Int32(-1))
+        try #require(ioctl(terminal, 0x4004_5431, &lock) == 0 && ioctl(terminal, 0x8004_5430, &number) == 0)
+        let shown = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        try #require(shown >= 0)
+        defer { close(shown) }
+        try OutputBuffer(descriptor: shown).write(Array("a,\u{9b}2J\u{202e}\n".utf8))
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = read(terminal, &bytes, bytes.count)
+        #expect(String(decoding: bytes[..<max(0, count)], as: UTF8.self) == "a,\\x9b2J\\u{202e}\r\n")
+    }
+
     @Test func replacesWhatALinkNamesAndNotTheLink() throws {
         try folder.makeDirectory("there")
         try folder.write("there/old.gpx", "old")

@@ -160,7 +160,7 @@ import Testing
                 #expect(from <= to && to <= end)
                 return sum + to - from
             }
-            claims.append("\(InWords.span(seconds: Double(standing) / 1000)) of it standing")
+            claims.append("\(InWords.span(seconds: Double(standing) / 1000)) of it halted")
             claims.append(", \(kept.count) locations (")
         }
         #expect(claims.count == 4)

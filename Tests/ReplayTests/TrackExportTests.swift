@@ -68,12 +68,12 @@ import Testing
                 <name>stop 2</name><type>stop</type></wpt>
                 <trk><name>trip 1</name><type>trip</type>
                 <trkseg>
-                <trkpt lat="52.5200010" lon="-0.1234567"><ele>39.50</ele><time>2026-03-02T07:03:00.500Z</time>\(received)</trkpt>
-                <trkpt lat="52.5200020" lon="-0.1234567"><ele>39.50</ele><time>2026-03-02T07:03:02.500Z</time>\(received)</trkpt>
+                <trkpt lat="52.5200010" lon="-0.1234567"><time>2026-03-02T07:03:00.500Z</time>\(received)</trkpt>
+                <trkpt lat="52.5200020" lon="-0.1234567"><time>2026-03-02T07:03:02.500Z</time>\(received)</trkpt>
                 </trkseg>
                 <trkseg>
                 <trkpt lat="52.5200040" lon="-0.1234567"><time>2026-03-02T07:03:20.500Z</time></trkpt>
-                <trkpt lat="52.5200050" lon="-0.1234567"><ele>39.50</ele><time>2026-03-02T07:08:20.500Z</time>\(received)</trkpt>
+                <trkpt lat="52.5200050" lon="-0.1234567"><time>2026-03-02T07:08:20.500Z</time>\(received)</trkpt>
                 </trkseg>
                 </trk>
                 </gpx>
@@ -96,14 +96,14 @@ import Testing
                 <gx:Track>
                 <when>2026-03-02T07:03:00.500Z</when>
                 <when>2026-03-02T07:03:02.500Z</when>
-                <gx:coord>-0.1234567 52.5200010 39.50</gx:coord>
-                <gx:coord>-0.1234567 52.5200020 39.50</gx:coord>
+                <gx:coord>-0.1234567 52.5200010 0</gx:coord>
+                <gx:coord>-0.1234567 52.5200020 0</gx:coord>
                 </gx:Track>
                 <gx:Track>
                 <when>2026-03-02T07:03:20.500Z</when>
                 <when>2026-03-02T07:08:20.500Z</when>
                 <gx:coord>-0.1234567 52.5200040 0</gx:coord>
-                <gx:coord>-0.1234567 52.5200050 39.50</gx:coord>
+                <gx:coord>-0.1234567 52.5200050 0</gx:coord>
                 </gx:Track>
                 </gx:MultiTrack></Placemark>
                 </Document>
@@ -122,8 +122,8 @@ import Testing
                 {"type":"Feature","geometry":{"type":"Point","coordinates":[-0.1234567,52.5200050,39.50]},\
                 "properties":{"kind":"stop","name":"stop 2","trackable":"van","start":"2026-03-02T07:03:20.500Z"}},
                 {"type":"Feature","geometry":{"type":"MultiLineString","coordinates":[\
-                [[-0.1234567,52.5200010,39.50],[-0.1234567,52.5200020,39.50]],\
-                [[-0.1234567,52.5200040],[-0.1234567,52.5200050,39.50]]]},\
+                [[-0.1234567,52.5200010],[-0.1234567,52.5200020]],\
+                [[-0.1234567,52.5200040],[-0.1234567,52.5200050]]]},\
                 "properties":{"kind":"trip","name":"trip 1","trackable":"van","start":"2026-03-02T07:03:00.500Z",\
                 "end":"2026-03-02T07:08:20.500Z","locations":4,"coordTimes":[\
                 ["2026-03-02T07:03:00.500Z","2026-03-02T07:03:02.500Z"],\
@@ -131,6 +131,19 @@ import Testing
                 ]}
 
                 """)
+    }
+
+    /// A reader takes a point without altitude beside others with one to be at 0 m: see `scripts/formats`.
+    @Test func aTrackHasAnAltitudeAtEachPointOrAtNone() throws {
+        var next = drive
+        next.append(location(1000, 525_200_060, event: .motionchange, reason: "speed"))
+        next.append(location(1001, 525_200_070))
+        for format in [TrackFormat.gpx, .kml, .geojson] {
+            let text = try text(format, next)
+            // Two stops before, and two points of the second trip.
+            #expect(text.components(separatedBy: "39.50").count - 1 == 4, "\(text)")
+            #expect(!text.utf8.contains(where: TrackText.Altitude.marks.contains))
+        }
     }
 
     @Test func csvHasEveryLocation() throws {

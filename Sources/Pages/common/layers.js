@@ -15,7 +15,7 @@ import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
  *   `only` (index → whether it is drawn), `most` (none is drawn if more would be seen). None that is `cased` is drawn either
  *   where they would hide their own line.
  * - `circle`: `latitude`, `longitude`, `metres`, `colour`; optional `outlined`, `label`.
- * - `area`: `points` of its edge, `colour`; optional `label` above its highest point.
+ * - `area`: `points` of its edge, `colour`; optional `label` near its highest point, which is left out where there is no room.
  * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `outlined`, `label`, which is left
  *   out where there is no room, `edge` (if it is out of sight, an arrow at the edge points to it).
  * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign` (one letter), `text` (items → text):
@@ -237,13 +237,14 @@ function drawArea(canvas, layer, view) {
   labelOf(canvas, layer.label, view.x(points.x(top)), ys[top], Math.max(...ys), view);
 }
 
-/** Above or below an area; later labels keep clear of it. */
+/** Above, below or beside an area, where neither another label nor a control is; left out where there is no room. */
 function labelOf(canvas, text, x, top, bottom, view) {
   const label = shortened(text);
   canvas.font = LABEL_FONT;
   const width = canvas.measureText(label).width;
-  const [left, middle] = view.freeSpot(x, top, [[0, -10], [0, bottom - top + 10]], width, 18) ?? [x, top - 10];
-  labelBeside(canvas, label, left, middle + 4, view);
+  const spots = [[0, -10], [0, bottom - top + 10], [width / 2 + 12, -10], [-width / 2 - 12, -10]];
+  const spot = view.freeSpot(x, top, spots, width, 18);
+  if (spot) labelBeside(canvas, label, spot[0], spot[1] + 4, view);
 }
 
 function fillArea(canvas, layer, view, isOutlined) {
@@ -276,6 +277,8 @@ function drawPosition(canvas, layer, view) {
   if (layer.course != null) shape(canvas, x, y, layer.course * Math.PI / 180, NEEDLE, fill, edge, 2.5);
   else disc(canvas, x, y, 8, fill, edge, 2.5);
   if (!layer.label) return;
+  // What is drawn later keeps clear of it.
+  view.freeSpot(x, y, [[0, 0]], 20, 20);
   canvas.font = LABEL_FONT;
   const label = shortened(layer.label);
   const width = canvas.measureText(label).width;
@@ -291,14 +294,19 @@ function drawEdgeArrow(canvas, x, y, view, fill, edge) {
   shape(canvas, middleX + right * part, middleY + down * part, Math.atan2(down, right) + Math.PI / 2, NEEDLE, fill, edge, 2);
 }
 
-/** @returns {object} the rectangle that it covers. */
+/** Where no spot is free, a disc alone. @returns {object} the rectangle that it covers. */
 function drawBadge(canvas, x, y, sign, text, view) {
   canvas.font = LABEL_FONT;
   const [signWidth, height] = [20, 20];
   const width = signWidth + (text ? canvas.measureText(text).width + 12 : 0);
   const [right, down] = [width / 2 + 12, 22];
   const spots = [[0, -22], [0, 22], [right, 0], [-right, 0], [right, -down], [-right, -down], [right, down], [-right, down], [0, -44], [0, 44]];
-  const [centreX, centreY] = view.freeSpot(x, y, spots, width, height) ?? [x, y - 22];
+  const spot = view.freeSpot(x, y, spots, width, height);
+  if (!spot) {
+    disc(canvas, x, y, 6, view.colour("--ink"), view.colour("--panel"));
+    return { left: x - 8, right: x + 8, top: y - 8, bottom: y + 8 };
+  }
+  const [centreX, centreY] = spot;
   const [left, top] = [centreX - width / 2, centreY - height / 2];
   const [ink, panel] = [view.colour("--ink"), view.colour("--panel")];
   canvas.strokeStyle = ink;

@@ -29,4 +29,15 @@ export function span(ms) {
 /** A whole number, with spaces that do not break between thousands. */
 export const amount = count => String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 export const plural = (count, one, many = `${one}s`) => `${amount(count)} ${count === 1 ? one : many}`;
-export const kilometresPerHour = metresPerSecond => `${Math.round(metresPerSecond * 3.6)}\u00a0km/h`;
+
+/** Units of speed, each with that of the lengths beside it. */
+export const UNITS = [
+  { name: "km/h", speed: "km/h", perSecond: 3.6, way: "km", metres: 1000 },
+  { name: "mph", speed: "mph", perSecond: 3600 / 1609.344, way: "mi", metres: 1609.344 },
+  { name: "knots", speed: "kn", perSecond: 3600 / 1852, way: "nmi", metres: 1852 },
+];
+
+/** The unit in which speeds and lengths are written. */
+export const units = { chosen: UNITS[0] };
+/** A speed in metres per second. */
+export const speedIn = metresPerSecond => `${Math.round(metresPerSecond * units.chosen.perSecond)}\u00a0${units.chosen.speed}`;

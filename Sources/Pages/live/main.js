@@ -1,7 +1,7 @@
 // Joins the parts of the page.
 import { TrackMap } from "../common/map.js";
 import { union } from "../common/projection.js";
-import { amount, kilometresPerHour, span } from "../common/words.js";
+import { amount, span, speedIn } from "../common/words.js";
 import { Arrivals } from "./arrivals.js";
 import { DelayPlot } from "./delays.js";
 import { Link } from "./link.js";
@@ -122,7 +122,7 @@ function layersOf(device, from, now) {
     { kind: "dots", points: track.points, from, colour, radius: 2.5, cased: true, only: index => track.location(index).event != null },
   ];
   if (last.accuracy != null) layers.push({ kind: "circle", latitude, longitude, metres: last.accuracy, colour: current });
-  const doing = !last.moving ? stateOf(device) : last.speed == null ? "" : kilometresPerHour(last.speed);
+  const doing = !last.moving ? stateOf(device) : last.speed == null ? "" : speedIn(last.speed);
   layers.push({
     kind: "position", latitude, longitude, colour: current, course: last.moving ? last.course : null,
     label: [cut(device.name, 24), doing].filter(Boolean).join(", "),

@@ -1,6 +1,6 @@
 // Devices and requests as tables. All text is set as text: names come from whoever sends.
 import { Colours } from "../common/canvas.js";
-import { amount, clock, day, kilometresPerHour, span } from "../common/words.js";
+import { amount, clock, day, span, speedIn } from "../common/words.js";
 import { delayOf, replays } from "./delays.js";
 import { compass, cutMiddle } from "./words.js";
 
@@ -55,7 +55,7 @@ function deviceRow(device, isReplay, now, focus) {
   row.dataset.points = track.length;
   row.dataset.locations = device.locations;
   const place = last ? [`${last.latitude.toFixed(5)}, ${last.longitude.toFixed(5)}`, last.accuracy != null && `±${Math.round(last.accuracy)}\u00a0m`] : [];
-  const motion = last ? [last.moving && last.speed != null && kilometresPerHour(last.speed), last.moving && last.course != null && compass(last.course)] : [];
+  const motion = last ? [last.moving && last.speed != null && speedIn(last.speed), last.moving && last.course != null && compass(last.course)] : [];
   row.append(
     cell([deviceButton(device, focus), detail(place), detail([`${amount(device.locations)} stored`])]),
     cell([stateOf(device), detail(motion), detail([!SAID_BY_STATE.includes(last?.event) && last?.event])]),

@@ -1,6 +1,7 @@
 // Buttons, tabs and keys.
-import { zone } from "../common/words.js";
-import { byId } from "./dom.js";
+import { UNITS, units, zone } from "../common/words.js";
+import { byId, element } from "./dom.js";
+import { gpxOf } from "./gpx.js";
 
 export class Controls {
   #state;
@@ -28,6 +29,13 @@ export class Controls {
       target.textContent = zone.isUTC ? "UTC" : "local";
       state.set({ isUTC: zone.isUTC });
     });
+    byId("unit").addEventListener("click", ({ target }) => {
+      const unit = (state.unit + 1) % UNITS.length;
+      units.chosen = UNITS[unit];
+      target.textContent = units.chosen.speed;
+      state.set({ unit });
+    });
+    byId("gpx").addEventListener("click", () => save(gpxOf(log, log.whatIf[state.variant]?.track ?? log.kept), `${log.name}.gpx`));
     byId("scheme").addEventListener("click", () => {
       document.documentElement.dataset.theme = state.isDark ? "light" : "dark";
       state.set({ isDark: !state.isDark });
@@ -149,4 +157,11 @@ export class Controls {
       event.preventDefault();
     });
   }
+}
+
+/** As a download of the browser: nothing leaves the page. */
+function save(text, name) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type: "application/gpx+xml" })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

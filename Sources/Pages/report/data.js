@@ -4,6 +4,7 @@ import { Points, nearX } from "../common/projection.js";
 const COLUMNS = ["t", "lat", "lon", "speed", "accuracy", "satellites", "altitude", "verdict"];
 const UNKNOWN = -1;
 const UNKNOWN_ALTITUDE = -32768;
+const CLIMB = 10; // metres: altitudes wander by less
 
 /** @param {Uint8Array} data a head in JSON, and columns. @returns {Log} fails if the bytes are not what they should be. */
 export function readLog(data) {
@@ -140,6 +141,8 @@ export class Log {
     this.decisions = this.#makeDecisions();
     this.speedMax = this.#findSpeedMax();
     this.hasAccuracy = columns.accuracy.some(value => value >= 0);
+    this.hasAltitude = columns.altitude.some(value => value !== UNKNOWN_ALTITUDE);
+    for (const trip of this.trips) trip.climb = this.climb(trip.firstRow, trip.lastRow);
   }
 
   // One row.
@@ -215,8 +218,24 @@ export class Log {
     }
     for (const trip of this.trips) numbers.moving += Math.max(0, Math.min(to, trip.to) - Math.max(from, trip.from));
     if (lastRow > firstRow) numbers.metres = this.#travelled[lastRow] - this.#travelled[firstRow];
+    numbers.climb = this.climb(firstRow, lastRow);
     numbers.average = numbers.moving > 0 ? numbers.metres / numbers.moving * 1000 : null;
     return numbers;
+  }
+
+  /** Metres up and down over the believed fixes of some rows; null where none has an altitude. */
+  climb(firstRow, lastRow) {
+    let [level, up, down] = [null, 0, 0];
+    for (let row = firstRow; row <= lastRow; row += 1) {
+      const altitude = this.isAdmitted(row) ? this.altitude(row) : null;
+      if (altitude === null) continue;
+      level ??= altitude;
+      if (Math.abs(altitude - level) < CLIMB) continue;
+      if (altitude > level) up += altitude - level;
+      else down += level - altitude;
+      level = altitude;
+    }
+    return level === null ? null : { up, down };
   }
 
   /** Metres travelled up to each row. The way within a trip is scaled so that the trip has the length that the tracker gave it. */

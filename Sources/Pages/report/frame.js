@@ -19,7 +19,7 @@ export class Frame {
     this.left = this.isNarrow ? 34 : 52;
     this.right = width - RIGHT;
     this.perPixel = (end - start) / (this.right - this.left);
-    this.rows = rowsOf(height, log.hasAccuracy, hasVariant);
+    this.rows = rowsOf(height, log, hasVariant);
   }
 
   /** In milliseconds. */
@@ -55,7 +55,7 @@ export class Frame {
 }
 
 /** Tops and heights of the rows. */
-function rowsOf(height, hasAccuracy, hasVariant) {
+function rowsOf(height, { hasAccuracy, hasAltitude }, hasVariant) {
   const rows = {};
   let top = 0;
   const add = (name, high) => {
@@ -66,8 +66,11 @@ function rowsOf(height, hasAccuracy, hasVariant) {
   add("band", height < 220 ? 20 : 24);
   add("decisions", 17);
   const rest = height - top - 32 - (hasVariant ? 12 : 0);
-  add("speed", hasAccuracy ? Math.round(rest * 0.62) : rest);
-  add("accuracy", rest - rows.speed.height);
+  const parts = 0.62 + (hasAccuracy ? 0.38 : 0) + (hasAltitude ? 0.38 : 0);
+  const part = Math.round(rest * 0.38 / parts);
+  add("speed", rest - (hasAccuracy ? part : 0) - (hasAltitude ? part : 0));
+  add("accuracy", hasAccuracy ? part : 0);
+  add("altitude", hasAltitude ? part : 0);
   add("kept", 12);
   if (hasVariant) add("variant", 12);
   rows.chartsBottom = top;

@@ -1,9 +1,9 @@
 // Trips, stops and gaps as a table, each with its reason.
 import { Colours } from "../common/canvas.js";
-import { amount, day, kilometresPerHour, minutes, span } from "../common/words.js";
+import { amount, day, minutes, span, speedIn } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
 import { isPhone } from "./tip.js";
-import { length, longDay, shortSpan, zoneName } from "./words.js";
+import { averageWords, climbWords, length, longDay, shortSpan, zoneName } from "./words.js";
 import { explain } from "./why.js";
 
 const NAMES = { stop: ["Parked", "P"], gap: ["Gap", "!"] };
@@ -18,7 +18,7 @@ export class Journey {
 
   constructor(log, state, navigation) {
     [this.#log, this.#state, this.#navigation] = [log, state, navigation];
-    state.on(["isUTC"], () => this.build());
+    state.on(["isUTC", "unit"], () => this.build());
     state.on(["isDark"], () => this.recolour());
     state.on(["cursor", "leg"], () => this.#mark());
     this.build();
@@ -73,9 +73,9 @@ export class Journey {
     const note = text => element("div", { className: "sub" }, text);
     if (leg.gap) return [note(leg.gap.words)];
     if (leg.stop) return [reason(leg.why.reason === "start" ? "first seen here" : "why it stops", leg.why, leg.from, true)];
-    const { maxSpeed, idle, kept, start, end, open, to } = leg.trip;
+    const { metres, maxSpeed, idle, climb, kept, start, end, open, from, to } = leg.trip;
     const facts = [
-      maxSpeed == null ? null : `at most ${kilometresPerHour(maxSpeed)}`, idle >= 1000 ? `${span(idle)} halted` : null, `${amount(kept)} kept`,
+      averageWords(metres, to - from), maxSpeed == null ? null : `at most ${speedIn(maxSpeed)}`, idle >= 1000 ? `${span(idle)} halted` : null, climbWords(climb), `${amount(kept)} kept`,
     ];
     const endsInStop = this.#log.stops.some(stop => stop.from === to);
     return [

@@ -1,4 +1,5 @@
 // Reads the log and connects the views. Until that has succeeded the page is the tables that need no script.
+import { UNITS, units } from "../common/words.js";
 import { Controls } from "./controls.js";
 import { readLog } from "./data.js";
 import { byId } from "./dom.js";
@@ -17,6 +18,9 @@ import { WhatIf } from "./whatif.js";
 
 function build(log) {
   const state = new State();
+  state.unit = Math.max(0, UNITS.findIndex(unit => unit.name === log.units));
+  units.chosen = UNITS[state.unit];
+  byId("unit").textContent = units.chosen.speed;
   const tip = new Tip();
   const scale = new TimeScale(log);
   const navigation = new Navigation(log, state, tip);

@@ -1,7 +1,7 @@
 // The line between map and timeline: what is known at the cursor. And the numbers of a range.
-import { amount, clock, day, kilometresPerHour, plural, span, zone } from "../common/words.js";
+import { amount, clock, day, plural, span, speedIn, zone } from "../common/words.js";
 import { byId, element } from "./dom.js";
-import { length, period, verdictWords, zoneName } from "./words.js";
+import { climbWords, length, period, verdictWords, zoneName } from "./words.js";
 
 const FAR = 3000; // milliseconds from the nearest epoch
 
@@ -16,8 +16,8 @@ export class Readout {
 
   constructor(log, state) {
     [this.#log, this.#state] = [log, state];
-    state.on(["cursor", "isUTC"], () => this.update());
-    state.on(["range", "isUTC"], () => this.#updateRange());
+    state.on(["cursor", "isUTC", "unit"], () => this.update());
+    state.on(["range", "isUTC", "unit"], () => this.#updateRange());
     this.update();
   }
 
@@ -66,7 +66,7 @@ export class Readout {
     const log = this.#log;
     const [speed, accuracy, satellites, altitude, kind] = [log.speed(row), log.accuracy(row), log.satellites(row), log.altitude(row), log.kind(row)];
     return [
-      speed === null ? null : bit(kilometresPerHour(speed), "strong"),
+      speed === null ? null : bit(speedIn(speed), "strong"),
       accuracy === null ? null : bit(`±${accuracy.toFixed(accuracy < 10 ? 1 : 0)} m`),
       satellites === null ? null : bit(plural(satellites, "satellite"), "wide"),
       altitude === null ? null : bit(`${altitude} m high`, "wide"),
@@ -83,9 +83,9 @@ export class Readout {
     const numbers = this.#log.measure(range.from, range.to);
     box.firstElementChild.textContent = [
       `${clock(range.from)} – ${clock(range.to)}: ${span(range.to - range.from)}`, length(numbers.metres),
-      numbers.average === null ? null : `on average ${kilometresPerHour(numbers.average)} under way`,
-      numbers.speedMax === null ? null : `at most ${kilometresPerHour(numbers.speedMax)}`,
-      plural(numbers.fixes, "fix", "fixes"), `${amount(numbers.kept)} kept`, numbers.refused ? `${amount(numbers.refused)} refused` : null,
+      numbers.average === null ? null : `on average ${speedIn(numbers.average)} under way`,
+      numbers.speedMax === null ? null : `at most ${speedIn(numbers.speedMax)}`,
+      climbWords(numbers.climb), plural(numbers.fixes, "fix", "fixes"), `${amount(numbers.kept)} kept`, numbers.refused ? `${amount(numbers.refused)} refused` : null,
     ].filter(Boolean).join(", ");
   }
 }

@@ -18,6 +18,8 @@ export class State {
   colourBy = "trip";
   showsRaw = true;
   isUTC = true;
+  /** Of speeds and lengths: a place in `UNITS`. */
+  unit = 0;
   isDark = false;
 
   /** Calls `react` after one of `names` has changed. */

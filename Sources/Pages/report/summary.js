@@ -1,6 +1,6 @@
 // The heading's figures and the legend of the map.
 import { Colours } from "../common/canvas.js";
-import { amount, kilometresPerHour } from "../common/words.js";
+import { amount, speedIn } from "../common/words.js";
 import { byId, element } from "./dom.js";
 import { ACCURACY_BANDS } from "./track.js";
 import { bytes, length, percent, period, shortSpan, zoneName } from "./words.js";
@@ -15,12 +15,17 @@ export class Summary {
   constructor(log, state) {
     [this.#log, this.#state] = [log, state];
     state.on(["isUTC"], () => this.#showPeriod());
-    state.on(["variant", "colourBy", "showsRaw", "isDark"], () => this.recolour());
+    state.on(["variant", "colourBy", "showsRaw", "isDark", "unit"], () => this.recolour());
+    state.on(["unit"], () => this.#showFigures());
     byId("name").textContent = log.name;
-    byId("figures").replaceChildren(...this.#figures());
+    this.#showFigures();
     if (log.tiles) byId("notice").append(" If you switch map tiles on, their server learns where you look.");
     this.#showPeriod();
     this.recolour();
+  }
+
+  #showFigures() {
+    byId("figures").replaceChildren(...this.#figures());
   }
 
   #showPeriod() {
@@ -33,11 +38,13 @@ export class Summary {
     const figure = (name, value, note = "", className = "") =>
       element("div", { className }, element("dt", {}, name), element("dd", {}, value, " ", element("small", {}, note)));
     const upload = whatIf[0]?.bytes;
+    const climbed = { up: sum(trips, trip => trip.climb?.up ?? 0), down: sum(trips, trip => trip.climb?.down ?? 0) };
     return [
       figure("distance", length(sum(trips, trip => trip.metres))),
       figure(summary.trips === 1 ? "trip" : "trips", amount(summary.trips)),
       figure(summary.stops === 1 ? "stop" : "stops", amount(summary.stops)),
       figure("under way", shortSpan(sum(trips, trip => trip.to - trip.from))),
+      climbed.up || climbed.down ? figure("climb", `${Math.round(climbed.up)} m`, `${Math.round(climbed.down)} m down`, "wide") : null,
       figure("fixes", amount(summary.fixes), "", "wide"),
       figure("kept", amount(summary.published), percent(summary.published, summary.fixes)),
       upload == null ? null : figure("upload", bytes(upload), whatIf[0].kept ? `${Math.round(upload / whatIf[0].kept)} B each` : ""),
@@ -72,6 +79,6 @@ export class Summary {
   #ramp() {
     const ramp = element("span", { className: "ramp" });
     ramp.style.background = `linear-gradient(90deg, ${this.#colours.of("--ramp").replaceAll(" ", ",")})`;
-    return ["0", ramp, kilometresPerHour(this.#log.speedMax)];
+    return ["0", ramp, speedIn(this.#log.speedMax)];
   }
 }

@@ -41,7 +41,7 @@ export class Timeline {
     this.#frame = this.#frameOf(this.#base);
     this.#listen();
     new ResizeObserver(() => this.#drawSoon()).observe(this.#box);
-    state.on(["isUTC", "isDark", "variant"], () => this.#drawSoon());
+    state.on(["isUTC", "isDark", "variant", "unit"], () => this.#drawSoon());
     state.on(["cursor", "leg", "range"], () => this.#drawOverSoon());
   }
 

@@ -1,11 +1,10 @@
 // What the timeline shows of the log: states, decisions, speed, accuracy, what was kept, and the overview.
 import { FONT, TIME_STEPS, disc, hatch, shape } from "../common/canvas.js";
-import { clock, day, minutes, zone } from "../common/words.js";
+import { clock, day, minutes, units, zone } from "../common/words.js";
 import { drawDensity, drawEnvelope, envelopes } from "./charts.js";
 import { length, shortSpan } from "./words.js";
 
 const AXIS_TOPS = [10, 20, 30, 50, 60, 80, 100, 120, 150, 200, 300, 400, 600, 1000];
-const SPEED_UNIT = 3.6;
 const ACCURACY_MAX = 200; // metres; the scale of accuracy has no greater top
 
 const TRIANGLE = [[-4, -6], [7, 0], [-4, 6]];
@@ -19,7 +18,7 @@ const GLYPHS = {
 const topOf = value => AXIS_TOPS.find(top => value <= top) ?? Math.ceil(value / 500) * 500;
 
 /** The upper end of the scale of speed, in m/s. */
-const speedTop = log => topOf(log.speedMax * SPEED_UNIT) / SPEED_UNIT;
+const speedTop = log => topOf(log.speedMax * units.chosen.perSecond) / units.chosen.perSecond;
 
 /** The zero line of a chart in its row, and the pixels of a unit. */
 const chartBase = ({ top, height }) => top + height - 2;
@@ -43,10 +42,13 @@ class TimelineDrawing {
   #colours;
   /** The upper end of the scale of accuracy, in metres. */
   #accuracyTop;
+  /** The ends of the scale of altitude, in metres. */
+  #altitudes;
 
   constructor(frame, log, variant, colours) {
     [this.#frame, this.#log, this.#variant, this.#colours] = [frame, log, variant, colours];
     this.#accuracyTop = this.#findAccuracyTop();
+    this.#altitudes = this.#findAltitudes();
   }
 
   draw(canvas) {
@@ -87,6 +89,21 @@ class TimelineDrawing {
     let most = ACCURACY_MAX;
     while (most > 20 && (rest -= counts[most]) >= 0) most -= 1;
     return topOf(most);
+  }
+
+  /** Those of what is seen, at least 50 m apart: less is noise. */
+  #findAltitudes() {
+    const [from, to] = this.#frame.visibleRows();
+    let [low, high] = [Infinity, -Infinity];
+    for (let row = from; row < to; row += 1) {
+      const altitude = this.#log.isAdmitted(row) ? this.#log.altitude(row) : null;
+      if (altitude === null) continue;
+      if (altitude < low) low = altitude;
+      if (altitude > high) high = altitude;
+    }
+    if (low > high) return null;
+    const missing = Math.max(0, 50 - (high - low)) / 2;
+    return { low: Math.floor(low - missing), high: Math.ceil(high + missing) };
   }
 
   #drawShortened(canvas, piece) {
@@ -209,6 +226,11 @@ class TimelineDrawing {
     const accuracyOf = row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null;
     if (log.hasAccuracy) this.#chart(canvas, accuracy, accuracyOf, top, "--accuracy-area", "--accuracy-line");
     if (log.hasAccuracy) this.#drawCut(canvas, top, accuracy.top);
+    if (this.#altitudes) {
+      const { low, high } = this.#altitudes;
+      const altitudeOf = row => log.isAdmitted(row) && log.altitude(row) !== null ? log.altitude(row) - low : null;
+      this.#chart(canvas, this.#frame.rows.altitude, altitudeOf, high - low, "--altitude-area", "--altitude-line");
+    }
     this.#drawRefused(canvas, (log.hasAccuracy ? accuracy : speed).top + 2);
   }
 
@@ -259,7 +281,7 @@ class TimelineDrawing {
   }
 
   #drawNames(canvas) {
-    const { band, decisions, speed, accuracy, kept, variant } = this.#frame.rows;
+    const { band, decisions, speed, accuracy, altitude, kept, variant } = this.#frame.rows;
     canvas.font = `10.5px ${FONT}`;
     canvas.textAlign = "right";
     const write = (text, y, colour = "--mute") => {
@@ -272,12 +294,16 @@ class TimelineDrawing {
       write("kept", kept.top + 10);
       if (variant) write("what if", variant.top + 10, "--variant");
     }
-    write(String(Math.round(speedTop(this.#log) * SPEED_UNIT)), speed.top + 11);
-    write("km/h", speed.top + speed.height / 2 + 4);
+    write(String(Math.round(speedTop(this.#log) * units.chosen.perSecond)), speed.top + 11);
+    write(units.chosen.speed, speed.top + speed.height / 2 + 4);
     write("0", speed.bottom - 1);
     if (this.#log.hasAccuracy) {
       write(`±${this.#accuracyTop}`, accuracy.top + 12);
-      write("m", accuracy.bottom - 4);
+      if (accuracy.height >= 26) write("m", accuracy.bottom - 4);
+    }
+    if (this.#altitudes) {
+      write(`${this.#altitudes.high} m`, altitude.top + 12);
+      if (altitude.height >= 26) write(`${this.#altitudes.low}`, altitude.bottom - 2);
     }
     canvas.textAlign = "left";
   }

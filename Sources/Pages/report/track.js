@@ -96,12 +96,13 @@ export class TrackView {
     if (state.showsRaw) layers.push({ kind: "dots", points: log.refusedPoints, cross: true, colour: "--bad" });
     layers.push({ kind: "dots", points: log.kept.points, cased: true, radius: 2.6, colour: "--kept", most: this.#box.clientWidth / 4 });
     if (state.variant) layers.push(...this.#variantLayers(log.whatIf[state.variant].track));
+    layers.push(...log.trips.flatMap((trip, index) => this.#openEnd(trip, index)));
     layers.push({
       kind: "badges", sign: "P", items: log.stops.filter(stop => stop.lat != null).map(badgeOf),
       text: items => `${items.length > 1 ? `${items.length}× ` : ""}${shortSpan(items.reduce((sum, item) => sum + item.weight, 0))}`,
     });
     const items = log.trips.map((trip, index) => ({ ...log.kept.range(trip), text: String(trip.number), colour: `--trips/${index}` }));
-    layers.push({ kind: "numbers", points: log.kept.points, items }, ...log.trips.flatMap((trip, index) => this.#openEnd(trip, index)));
+    layers.push({ kind: "numbers", points: log.kept.points, items });
     return layers;
   }
 

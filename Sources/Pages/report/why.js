@@ -1,5 +1,5 @@
 // The evidence of a decision, in words and as bars against the threshold.
-import { clock, kilometresPerHour, span } from "../common/words.js";
+import { clock, span, speedIn, units } from "../common/words.js";
 import { element } from "./dom.js";
 import { length } from "./words.js";
 
@@ -28,7 +28,7 @@ function inWords(why, isEnd) {
   };
   add("evidence", why.evidence, isEnd ? "below" : "needs", why.evidenceMin);
   add("distance", why.distance, "circle", why.distanceMax);
-  if (why.speed != null) parts.push(kilometresPerHour(why.speed));
+  if (why.speed != null) parts.push(speedIn(why.speed));
   if (why.accuracy != null) parts.push(`±${Math.round(why.accuracy)} m`);
   return element("div", { className: "onpaper" }, parts.join(", "));
 }
@@ -47,7 +47,7 @@ export function explain(why, from, isEnd) {
     element("p", {}, decided),
     meter("evidence", why.evidence, "m", 45, why.evidenceMin, isEnd ? "below" : "needs"),
     meter("distance", why.distance, "m", 45, why.distanceMax, "circle"),
-    meter("speed", why.speed == null ? null : why.speed * 3.6, "km/h", 60),
+    meter("speed", why.speed == null ? null : why.speed * units.chosen.perSecond, units.chosen.speed, 60),
     meter("accuracy", why.accuracy, "m", 60),
     inWords(why, isEnd),
     why.other == null ? null : element("p", { className: "other" }, why.other),

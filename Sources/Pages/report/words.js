@@ -1,5 +1,5 @@
 // How the report writes times, lengths and amounts, beside what all pages write alike.
-import { amount, day, minutes, zone, zoned } from "../common/words.js";
+import { amount, day, minutes, speedIn, units, zone, zoned } from "../common/words.js";
 
 export const zoneName = () => zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
 const LONG_DAY = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
@@ -19,11 +19,19 @@ export function shortSpan(ms) {
   return seconds >= 60 ? `${whole} min` : `${seconds} s`;
 }
 
+/** In metres below a kilometre. */
 export function length(metres) {
-  if (metres >= 99_950) return `${amount(Math.round(metres / 1000))} km`;
-  if (metres >= 999.5) return `${(metres / 1000).toFixed(1)} km`;
+  const { way, metres: unit } = units.chosen;
+  if (metres >= 99.95 * unit) return `${amount(Math.round(metres / unit))} ${way}`;
+  if (metres >= 999.5) return `${(metres / unit).toFixed(1)} ${way}`;
   return `${metres > 0 && metres < 9.95 ? metres.toFixed(1) : Math.round(metres)} m`;
 }
+
+/** "on average 31 km/h" of a way; null where no time passed. */
+export const averageWords = (metres, ms) => ms > 0 ? `on average ${speedIn(metres / ms * 1000)}` : null;
+
+/** "120 m up, 80 m down"; null where there is neither. */
+export const climbWords = climb => climb && (climb.up || climb.down) ? `${Math.round(climb.up)} m up, ${Math.round(climb.down)} m down` : null;
 
 export function bytes(count) {
   if (count == null) return "–";

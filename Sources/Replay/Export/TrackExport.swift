@@ -11,7 +11,10 @@ public final class TrackExport {
     /// One trackable.
     private final class Track {
         let label: String
+        /// Trips that have ended.
         let text: Spool
+        /// The trip that is being written: at its end it is known whether all of its points have an altitude.
+        let current: Spool
         let aside: Spool
         var trips = 0
         var stops = 0
@@ -26,7 +29,7 @@ public final class TrackExport {
 
         init(label: String, folder: String) {
             self.label = label
-            (text, aside) = (Spool(folder: folder), Spool(folder: folder))
+            (text, current, aside) = (Spool(folder: folder), Spool(folder: folder), Spool(folder: folder))
         }
     }
 
@@ -121,8 +124,8 @@ public final class TrackExport {
             last: location.time)
         track.trip = trip
         track.segments = 0
-        if track.trips > 1 { try track.text.append(markup.separator) }
-        try track.text.append(markup.tripBegan(trip))
+        if track.trips > 1 { try track.current.append(markup.separator) }
+        try track.current.append(markup.tripBegan(trip))
     }
 
     private func point(_ location: Location, _ track: Track, _ markup: any TrackMarkup) throws(SystemError) {
@@ -137,6 +140,7 @@ public final class TrackExport {
         track.newest = location
         track.trip?.locations += 1
         track.trip?.last = location.time
+        if TrackText.altitude(location) == nil { track.trip?.lacksAltitude = true }
         if location.event == .gap { try endSegment(track, markup) }
     }
 
@@ -166,17 +170,19 @@ public final class TrackExport {
         try endSegment(track, markup)
         track.trip = nil
         let (before, after) = markup.tripEnded(trip)
-        try track.text.append(before)
+        try track.current.append(before)
         try merge(track)
-        try track.text.append(after)
+        try track.current.append(after)
+        var choice = TrackText.Altitude.Choice(isKnown: !trip.lacksAltitude)
+        try track.current.drain { (bytes) throws(SystemError) in try track.text.append(choice.chosen(bytes)) }
     }
 
     private func merge(_ track: Track) throws(SystemError) {
-        try track.aside.drain { (bytes) throws(SystemError) in try track.text.append(bytes) }
+        try track.aside.drain { (bytes) throws(SystemError) in try track.current.append(bytes) }
     }
 
     private func append(_ lists: (text: String, aside: String), _ track: Track) throws(SystemError) {
-        try track.text.append(lists.text)
+        try track.current.append(lists.text)
         try track.aside.append(lists.aside)
     }
 

@@ -7,6 +7,8 @@ struct ExportedTrip {
     var first: UTCTime
     var last: UTCTime
     var locations = 0
+    /// A point has none: then no point is written with one.
+    var lacksAltitude = false
 }
 
 /// Where the asset was parked.
@@ -90,7 +92,8 @@ struct GPXMarkup: TrackMarkup {
         let extensions =
             (garmin.isEmpty ? "" : TrackText.element("gpxtpx:TrackPointExtension", garmin)) + own
         let text =
-            "<trkpt \(place(location))>\(TrackText.element("ele", TrackText.altitude(location)))"
+            "<trkpt \(place(location))>"
+            + TrackText.Altitude.text(TrackText.element("ele", TrackText.altitude(location)))
             + TrackText.element("time", location.time.iso8601) + received
             + (extensions.isEmpty ? "" : TrackText.element("extensions", extensions)) + "</trkpt>\n"
         return (text, "")
@@ -145,18 +148,13 @@ struct KMLMarkup: TrackMarkup {
     func point(_ location: Location, isFirst: Bool) -> (text: String, aside: String) {
         (
             TrackText.element("when", location.time.iso8601) + "\n",
-            TrackText.element("gx:coord", position(location)) + "\n"
+            // GDAL passes over a track whose positions have two parts. Nothing shows this altitude: a track lies on the ground.
+            TrackText.element("gx:coord", TrackText.trackPosition(location, separator: " ", without: " 0")) + "\n"
         )
     }
 
     func segmentEnded() -> (text: String, aside: String) { ("", "</gx:Track>\n") }
     func tripEnded(_ trip: ExportedTrip) -> (before: String, after: String) { ("", "</gx:MultiTrack></Placemark>\n") }
-
-    /// A position of a track has three parts.
-    private func position(_ location: Location) -> String {
-        let altitude = TrackText.altitude(location) == nil ? " 0" : ""
-        return TrackText.position(location, separator: " ") + altitude
-    }
 }
 
 struct GeoJSONMarkup: TrackMarkup {
@@ -188,7 +186,7 @@ struct GeoJSONMarkup: TrackMarkup {
     func point(_ location: Location, isFirst: Bool) -> (text: String, aside: String) {
         let comma = isFirst ? "" : ","
         return (
-            "\(comma)[\(TrackText.position(location, separator: ","))]", "\(comma)\"\(location.time.iso8601)\""
+            "\(comma)[\(TrackText.trackPosition(location, separator: ","))]", "\(comma)\"\(location.time.iso8601)\""
         )
     }
 

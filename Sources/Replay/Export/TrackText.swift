@@ -32,6 +32,40 @@ enum TrackText {
         decimal(Scaled.odometer(location.odometer) ?? 0, places: 1)
     }
 
+    /// What one point of a track is without and with an altitude: a track has one at all of its points or at none, since readers
+    /// take a point without one beside others to be at 0 m. Which it is, is known at the end of the track.
+    enum Altitude {
+        /// Before the text with, before that without, and at the end of both. No other text has these bytes.
+        static let marks: ClosedRange<UInt8> = 0x01...0x03
+
+        static func text(_ with: String, without: String = "") -> String { "\u{1}\(with)\u{2}\(without)\u{3}" }
+
+        /// Chooses in a text that comes in pieces.
+        struct Choice {
+            let isKnown: Bool
+            private var part: UInt8 = 0x03
+
+            init(isKnown: Bool) { self.isKnown = isKnown }
+
+            mutating func chosen(_ bytes: [UInt8]) -> [UInt8] {
+                bytes.filter { byte in
+                    if Altitude.marks.contains(byte) {
+                        part = byte
+                        return false
+                    }
+                    return part == 0x03 || part == (isKnown ? 0x01 : 0x02)
+                }
+            }
+        }
+    }
+
+    /// A point of a track: as `position`, with the altitude only if all points of the track have one.
+    static func trackPosition(_ location: Location, separator: String, without: String = "") -> String {
+        let coordinate = location.coordinate
+        return degrees(coordinate.longitudeE7) + separator + degrees(coordinate.latitudeE7)
+            + Altitude.text(altitude(location).map { separator + $0 } ?? "", without: without)
+    }
+
     /// `longitude,latitude` and, where it is known, the altitude.
     static func position(_ location: Location, separator: String) -> String {
         let (coordinate, altitude) = (location.coordinate, altitude(location))

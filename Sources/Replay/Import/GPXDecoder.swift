@@ -169,8 +169,12 @@ private struct GPXTrack {
                     mode: point.fix == "2d" || point.altitude == nil ? .twoD : .threeD, quality: quality)))
     }
 
-    /// nil unless it is a finite number.
-    private static func number(_ text: String) -> Double? { Double(trimmed(text)).flatMap { $0.isFinite ? $0 : nil } }
+    /// nil unless it is a finite number. Some programs write the comma of their country.
+    private static func number(_ text: String) -> Double? {
+        var text = trimmed(text)
+        if let comma = text.firstIndex(of: ","), !text.contains(".") { text.replaceSubrange(comma...comma, with: ".") }
+        return Double(text).flatMap { $0.isFinite ? $0 : nil }
+    }
 
     /// GPX times are UTC; some programs leave the letter out that says so.
     private mutating func time(_ text: String, _ line: Int) -> UTCTime? {

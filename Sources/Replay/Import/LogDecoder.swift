@@ -37,15 +37,34 @@ enum LogKind: Hashable {
         (Array("BZh".utf8), "bzip2: bzcat FILE | waypost replay -"),
         (Array("PK\u{3}\u{4}".utf8), "a ZIP archive: unzip -p FILE | waypost replay -"),
         // A line that was noisy at first, and some receivers, begin with bytes like these: more of the text has to show.
+        ([0xFF, 0xFE, 0, 0], "UTF-32 text: iconv -f UTF-32 -t UTF-8 FILE | waypost replay -"),
+        ([0, 0, 0xFE, 0xFF], "UTF-32 text: iconv -f UTF-32 -t UTF-8 FILE | waypost replay -"),
         ([0xFF, 0xFE, nil, 0], "UTF-16 text: iconv -f UTF-16 -t UTF-8 FILE | waypost replay -"),
         ([0xFE, 0xFF, 0], "UTF-16 text: iconv -f UTF-16 -t UTF-8 FILE | waypost replay -"),
-        ([0x24, 0, nil, 0], "UTF-16 text: iconv -f UTF-16LE -t UTF-8 FILE | waypost replay -"),
-        ([0, 0x24, 0], "UTF-16 text: iconv -f UTF-16BE -t UTF-8 FILE | waypost replay -"),
     ]
+    private static let unmarked = (
+        little: "UTF-16 text: iconv -f UTF-16LE -t UTF-8 FILE | waypost replay -",
+        big: "UTF-16 text: iconv -f UTF-16BE -t UTF-8 FILE | waypost replay -"
+    )
+    /// Characters of text without a mark, each beside a zero, that show its form.
+    private static let unmarkedMin = 6
 
+    /// - Parameter isAll: nothing follows `head`.
     /// - Returns: nil where none of them shows.
-    static func foreign(_ head: some Collection<UInt8>) -> String? {
-        others.first { head.starts(with: $0.beginning) { $1 == nil || $0 == $1 } }?.words
+    static func foreign(_ head: some Collection<UInt8>, isAll: Bool) -> String? {
+        if let found = others.first(where: { head.starts(with: $0.beginning) { $1 == nil || $0 == $1 } }) {
+            return found.words
+        }
+        guard head.count >= (isAll ? 4 : 2 * unmarkedMin) else { return nil }
+        let start = head.prefix(2 * unmarkedMin)
+        return isWide(start, zeros: 1) ? unmarked.little : isWide(start, zeros: 0) ? unmarked.big : nil
+    }
+
+    /// Every other byte is zero, and the rest are characters of ASCII.
+    private static func isWide(_ bytes: some Collection<UInt8>, zeros: Int) -> Bool {
+        bytes.enumerated().allSatisfy { index, byte in
+            index % 2 == zeros ? byte == 0 : (0x20...0x7E).contains(byte) || (0x09...0x0D).contains(byte)
+        }
     }
 
     /// - Parameter isAll: nothing follows `head`.
@@ -54,7 +73,8 @@ enum LogKind: Hashable {
         let isUnclear = others.contains {
             $0.beginning.count > head.count && $0.beginning.starts(with: head) { $0 == nil || $0 == $1 }
         }
-        if !isAll, isUnclear { return nil }
+        let mayBeWide = head.count < 2 * unmarkedMin && (isWide(head, zeros: 1) || isWide(head, zeros: 0))
+        if !isAll, isUnclear || mayBeWide { return nil }
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         if !isAll, head.count < mark.count, mark.starts(with: head) { return nil }
         let marked = head.starts(with: mark) ? head.dropFirst(mark.count) : head.dropFirst(0)
@@ -75,6 +95,8 @@ package struct LogDecoder {
         case undecided([UInt8])
         case lines
         case gpx(GPXDecoder)
+        /// The rest of a document with a mistake.
+        case ended
     }
 
     private let settings: NMEADecoder.Settings
@@ -147,11 +169,15 @@ package struct LogDecoder {
             reader = .lines
             let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.read(bytes, emit) }
             reader = .gpx(decoder)
-            if let problem { throw located(problem) }
+            if let problem {
+                try ended(decoder, problem)
+                reader = .ended
+            }
+        case .ended: finished.bytes += bytes.count
         case .undecided(let before):
             var head = before
             for index in bytes.indices.prefix(LogKind.bytesMax - before.count) { head.append(bytes[index]) }
-            if let words = LogKind.foreign(head) { throw isForeign(words) }
+            if let words = LogKind.foreign(head, isAll: false) { throw isForeign(words) }
             guard let kind = LogKind.recognised(head, isAll: false) else {
                 reader = .undecided(head)
                 return
@@ -164,28 +190,35 @@ package struct LogDecoder {
 
     /// The log is over.
     mutating func finish(_ emit: (Epoch) -> Void) throws(LogProblem) {
-        if case .undecided(let head) = reader, let kind = LogKind.recognised(head, isAll: true) {
-            begin(kind, emit)
-            try read(head.span, emit)
+        if case .undecided(let head) = reader {
+            if let words = LogKind.foreign(head, isAll: true) { throw isForeign(words) }
+            if let kind = LogKind.recognised(head, isAll: true) {
+                begin(kind, emit)
+                try read(head.span, emit)
+            }
         }
         switch reader {
         case .lines: for defect in lines.finish(emit) { notice((defect.line, defect.words, defect.count), defect.rest) }
         case .gpx(var decoder):
             reader = .lines
-            let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.end() }
-            finished.add(decoder.counters)
-            notice(decoder.defects, "such values were skipped")
-            notice(decoder.zoneless.map { ($0, "times without a zone are read as UTC", 1) }, "")
-            let isEmpty = decoder.counters.sentences == 0
-            if let problem {
-                // Power may have gone while it was written: what came before counts.
-                guard !isEmpty else { throw located(problem) }
-                notice((problem.line, "\(problem.words); the points before were read", 1), "")
-            } else if isEmpty {
-                notice((1, "no track points; waypoints and routes are no measurements", 1), "")
-                emptyDocument = notices.last
-            }
-        case .undecided: break
+            try ended(decoder, Self.problem { () throws(XMLReader.Problem) in try decoder.end() })
+        case .undecided, .ended: break
+        }
+    }
+
+    /// - Parameter problem: nil = to the end of the file.
+    private mutating func ended(_ decoder: GPXDecoder, _ problem: XMLReader.Problem?) throws(LogProblem) {
+        // Power may have gone while it was written: what came before a mistake counts.
+        let isEmpty = decoder.counters.sentences == 0
+        if let problem, isEmpty { throw located(problem) }
+        finished.add(decoder.counters)
+        notice(decoder.defects, "such values were skipped")
+        notice(decoder.zoneless.map { ($0, "times without a zone are read as UTC", 1) }, "")
+        if let problem {
+            notice((problem.line, "\(problem.words); the points before were read", 1), "")
+        } else if isEmpty {
+            notice((1, "no track points; waypoints and routes are no measurements", 1), "")
+            emptyDocument = notices.last
         }
     }
 
@@ -199,7 +232,8 @@ package struct LogDecoder {
         if let emptyDocument { return emptyDocument }
         let defects = ReplayStory.defects(counters).joined(separator: ", ")
         let found = defects.isEmpty ? "" : " (\(defects))"
-        return LogProblem(file: file, line: 1, words: "no sentence, no fix\(found): is it a log of a receiver?")
+        let first = notices.first.map { " Line \($0.line): \($0.words)" } ?? ""
+        return LogProblem(file: file, line: 1, words: "no sentence, no fix\(found): is it a log of a receiver?\(first)")
     }
 
     private mutating func begin(_ kind: LogKind, _ emit: (Epoch) -> Void) {

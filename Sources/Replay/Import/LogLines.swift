@@ -6,7 +6,8 @@ import Positioning
 /// comments, NULs and lines that were cut. Each line is judged by itself.
 ///
 /// Sentences are decoded where they stand, in pieces as they come. From a `{` on, which sentences hardly ever have, a line is
-/// held until the bracket that closes it. Where that is no object of gpsd, the rest of the line is searched for one.
+/// held until the bracket that closes it. Where that is no object of gpsd, the rest of the line is searched for one. A `{` at
+/// the end of a line begins an object over several lines, as `jq` writes it.
 struct LogLines {
     /// Of an object or line that is held: gpsd's own have at most 10 240 bytes.
     private static let heldMax = 65_536
@@ -37,6 +38,11 @@ struct LogLines {
     }
     private var place = Place.open
     private var held: [UInt8] = []
+
+    /// What is held is a bracket that ended a line, or goes on from one.
+    private var isOverLines: Bool {
+        held.dropFirst().first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }.map { $0 == 0x0A } ?? !held.isEmpty
+    }
 
     init(settings: NMEADecoder.Settings) {
         self.settings = settings
@@ -72,7 +78,7 @@ struct LogLines {
             case .object(var brackets):
                 var (index, isClosed) = (position, false)
                 let end = min(bytes.count, position + Self.heldMax - held.count)
-                while index < end, bytes[index] != 0x0A, !isClosed {
+                while index < end, !isClosed, bytes[index] != 0x0A || isOverLines {
                     isClosed = brackets.closed(by: bytes[index])
                     held.append(bytes[index])
                     index += 1
@@ -159,6 +165,7 @@ struct LogLines {
             place = .holding
             return
         }
+        misread.isOver(lines: held.count { $0 == 0x0A })
         held.removeAll(keepingCapacity: true)
         place = .open
         understood(emit)
@@ -178,6 +185,7 @@ struct LogLines {
             if start > passed { pass(Array(line[passed..<start]).span, emit) }
             passed = start
             if decode(Array(line[start...last]), emit) {
+                misread.isOver(lines: line[start...last].count { $0 == 0x0A })
                 understood(emit)
                 (passed, from, failures) = (last + 1, last + 1, 0)
             }

@@ -66,6 +66,9 @@ struct Misread {
         base = counters
     }
 
+    /// An object of gpsd has so many ends of lines in it.
+    mutating func isOver(lines: Int) { number += lines }
+
     /// The line has an object of gpsd.
     mutating func isUnderstood() { isKnown = true }
 

@@ -1,7 +1,8 @@
-/// Reads XML 1.0 in UTF-8 as it comes in, in pieces of any size, strictly and within bounds.
+/// Reads XML 1.0 in UTF-8 as it comes in, in pieces of any size and within bounds. Elements and attributes are read strictly;
+/// another document may follow.
 ///
-/// It knows elements, attributes, text, CDATA and the five entities that XML itself has. A document cannot define others, so
-/// that none can grow; comments and processing instructions are passed over.
+/// It knows elements, attributes, text, CDATA and the five entities that XML itself has; what else begins with `&` is text. A
+/// document cannot define others, so that none can grow; comments and processing instructions are passed over.
 struct XMLReader {
     enum Event: Hashable {
         case begin(name: String, attributes: [String: String])
@@ -84,15 +85,15 @@ struct XMLReader {
 
     private mutating func readText(_ byte: UInt8, _ take: (Event, Int) -> Void) throws(Problem) {
         if byte == UInt8(ascii: "<") {
-            try flushText(take)
+            flushText(take)
             state = .markup
             began = line
             return
         }
         if buffer.isEmpty { began = line }
         guard !open.isEmpty else {
-            // A byte order mark may precede everything.
-            guard Self.isSpace(byte) || (!hasRoot && line == 1 && byte >= 0x80) else {
+            // A byte order mark may precede a document, and NULs end a file whose end was not written.
+            guard Self.isSpace(byte) || byte == 0 || [0xEF, 0xBB, 0xBF].contains(byte) else {
                 throw problem(hasRoot ? "text after the end of the document" : "text before the first element")
             }
             return
@@ -103,11 +104,10 @@ struct XMLReader {
         }
     }
 
-    private mutating func flushText(_ take: (Event, Int) -> Void) throws(Problem) {
+    private mutating func flushText(_ take: (Event, Int) -> Void) {
         defer { buffer.removeAll(keepingCapacity: true) }
         guard buffer.contains(where: { !Self.isSpace($0) }) else { return }
-        // Text that was cut may end within an entity.
-        take(.text(try decoded(buffer[...], isCut: textCount >= Self.textMax)), began)
+        take(.text(Self.decoded(buffer[...])), began)
     }
 
     private mutating func readData(_ byte: UInt8, _ take: (Event, Int) -> Void) throws(Problem) {
@@ -179,7 +179,6 @@ struct XMLReader {
         let isEmpty = buffer.last == UInt8(ascii: "/")
         var rest = isEmpty ? buffer.dropLast() : buffer[...]
         let name = try name(&rest)
-        guard !open.isEmpty || !hasRoot else { throw problem("a second element beside <gpx>", line: began) }
         hasRoot = true
         take(.begin(name: name, attributes: try attributes(&rest)), began)
         if isEmpty { return take(.end(name: name), began) }
@@ -212,7 +211,7 @@ struct XMLReader {
             guard let quote = rest.popFirst(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
                 let end = rest.firstIndex(of: quote)
             else { throw problem("no quotes around the value of \(name)", line: began) }
-            let value = try decoded(rest[..<end], isCut: false)
+            let value = Self.decoded(rest[..<end])
             rest = rest[(end + 1)...]
             guard attributes.updateValue(value, forKey: name) == nil else {
                 throw problem("\(name) twice", line: began)
@@ -243,21 +242,17 @@ struct XMLReader {
     // MARK: Characters
 
     /// With entities replaced.
-    private func decoded(_ bytes: ArraySlice<UInt8>, isCut: Bool) throws(Problem) -> String {
-        guard bytes.contains(UInt8(ascii: "&")) else { return Self.text(bytes) }
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+        guard bytes.contains(UInt8(ascii: "&")) else { return text(bytes) }
         var result: [UInt8] = []
         var rest = bytes
         while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "&") else {
+            guard byte == UInt8(ascii: "&"), let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")),
+                let scalar = scalar(text(rest[..<end]))
+            else {
                 result.append(byte)
                 continue
             }
-            guard let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")) else {
-                if isCut { break }
-                throw problem("\"&\" without an entity", line: began)
-            }
-            let entity = Self.text(rest[..<end])
-            guard let scalar = Self.scalar(entity) else { throw problem("unknown entity &\(entity);", line: began) }
             result.append(contentsOf: Array(String(Character(scalar)).utf8))
             rest = rest[(end + 1)...]
         }
