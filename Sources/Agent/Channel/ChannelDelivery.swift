@@ -417,6 +417,7 @@ extension ChannelClient.Problem {
         switch self {
         case .credentialRefused, .credentialMissing: "its credential"
         case .unreachable, .failed: "its connection"
+        case .shortLived: "how long its connections last"
         case .unanswered(let trackable): "answers about \(trackable)"
         case .tooManyMembers(let trackable, _): "the number of viewers of \(trackable)"
         case .frameSkipped: "the size of its frames"
@@ -434,6 +435,9 @@ extension ChannelClient.Problem {
         case .unreachable(let why, let times):
             "there is no connection (\(why)\(times > 1 ? ", \(times) times in a row" : "")), and it is tried again: look at url "
                 + "and auth of the channel, and at what is between"
+        case .shortLived(let why, let times):
+            "the connection ended within a minute (\(why)), \(times) times in a row, and is made again in growing pauses: look at url "
+                + "of the channel and at what is between; if it is right, the service has to be mended"
         case .failed(let error):
             "the service refuses the connection (\(error.message)), and it is not tried again: mend that, then `waypost reload`"
         case .unanswered(let trackable):

@@ -11,6 +11,7 @@ extension Agent {
         case .help: return try Help(request.read())
         case .endpoint:
             let list: EndpointRequest = try request.read()
+            if list.action == "test" { return try tests.test(list, ticket, at: now) }
             guard list.action == "list" else { return try orders.carryOut(request, ticket, at: now) }
             var reply = OrderReply()
             reply.endpoints = report(at: now).endpoints(after: list.after)
@@ -21,7 +22,7 @@ extension Agent {
         case .look: return LookReport(now: now, pipeline: pipeline).look(try request.read())
         case .pace: return try pace(request.read(), at: now)
         case .movement: return try movement(request.read(), at: now)
-        case .odometer: return try odometer(request.read(), at: now)
+        case .odometer: return try odometer(request.read(), ticket, at: now)
         case .power: return try pipeline.powerCommand(request.read(), at: now)
         case .boost: return try pipeline.boostCommand(request.read(), at: now)
         case .engine: return try pipeline.engineCommand(request.read(), at: now)
@@ -37,21 +38,27 @@ extension Agent {
 
     private func remote(
         _ request: RemoteRequest, _ ticket: ControlTicket, at now: EventTime
-    ) throws(ControlError) -> RemoteStatus {
+    ) throws(ControlError) -> any ControlMessage {
         guard let remote else {
             throw ControlError(
                 "off", "the configuration allows nothing from afar", hint: "[remote] allow and commands turn it on")
         }
         let action = request.action ?? "show"
-        if action != "show" { try ticket.requireOwner() }
+        if action == "show" { return remote.status(withKeys: true, at: now) }
+        try ticket.requireOwner()
+        let done = { [loop] (failure: String?) in
+            guard let failure else { return ticket.finish(.success(remote.status(withKeys: false, at: loop.now))) }
+            ticket.finish(
+                .failure(
+                    .notStored("the file alone is in force now", "a restart brings the settings back", failure)))
+        }
         switch action {
-        case "show": break
-        case "clear": remote.settings.clear(at: now)
-        case "forget": remote.settings.forget(acceptsOlder: request.acceptsOlder ?? false, at: now)
+        case "clear": remote.settings.clear(at: now, done)
+        case "forget": remote.settings.forget(acceptsOlder: request.acceptsOlder ?? false, at: now, done)
         default: throw ControlError("bad-request", "action is none of show, clear, forget", hint: #"{"do":"remote"}"#)
         }
-        // After the others the keys change as soon as that is stored.
-        return remote.status(withKeys: action == "show", at: now)
+        ticket.postpone()
+        return Acknowledgement()
     }
 
     private func pace(_ request: PaceRequest, at now: EventTime) throws(ControlError) -> MotionReply {
@@ -70,15 +77,35 @@ extension Agent {
     }
 
     private func odometer(
-        _ request: OdometerRequest, at now: EventTime
-    ) throws(ControlError) -> OdometerRequest.Reply {
+        _ request: OdometerRequest, _ ticket: ControlTicket, at now: EventTime
+    ) throws(ControlError) -> any ControlMessage {
         guard let metres = request.metres, metres.isFinite, (0...Odometer.metresMax).contains(metres) else {
             throw ControlError(
                 "bad-request", "metres is missing or out of range", hint: "0 to 1e11")
         }
-        try pipeline.setOdometer(metres: metres, at: now)
-        var reply = OdometerRequest.Reply()
-        reply.odometer = pipeline.tracker.snapshot.odometer
-        return reply
+        try pipeline.setOdometer(metres: metres, at: now) { [pipeline] failure in
+            var reply = OdometerRequest.Reply()
+            reply.odometer = pipeline.tracker.snapshot.odometer
+            guard let failure else { return ticket.finish(.success(reply)) }
+            ticket.finish(
+                .failure(
+                    .notStored(
+                        "the odometer is \(Int(reply.odometer)) m now", "a restart loses that", failure.description)))
+        }
+        ticket.postpone()
+        return Acknowledgement()
+    }
+}
+
+extension ControlError {
+    /// Something is done, and will not outlive the process before the disk takes it.
+    /// - Parameters:
+    ///   - done: what is in force.
+    ///   - loss: what a restart does to it until then.
+    ///   - failure: of the disk.
+    fileprivate static func notStored(_ done: String, _ loss: String, _ failure: String) -> ControlError {
+        ControlError(
+            "disk", "\(done), but it could not be stored, and \(loss): \(failure)",
+            hint: "the daemon tries to store it again, once a minute or more often")
     }
 }

@@ -92,7 +92,7 @@ final class FlushHandler {
         alarm?.deadline = waiters.map(\.until).min()
         for waiter in done {
             var reply = Self.reply(waiter.panic)
-            reply.endpoints = waiter.goals.map(Self.status(of:))
+            reply.endpoints = waiter.goals.map { Self.status(of: $0, at: now) }
             waiter.ticket.finish(.success(reply))
         }
     }
@@ -103,11 +103,13 @@ final class FlushHandler {
         return reply
     }
 
-    private static func status(of goal: Goal) -> FlushRequest.Reply.Endpoint {
+    private static func status(of goal: Goal, at now: EventTime) -> FlushRequest.Reply.Endpoint {
         var status = FlushRequest.Reply.Endpoint()
         status.name = goal.delivery.settings.name
         status.accepted = goal.delivery.counters.accepted - goal.acceptedBefore
         status.waiting = goal.delivery.waiting
+        status.contact = goal.delivery.contact.state.progress.rawValue
+        status.contactAge = goal.delivery.contact.state.since.map { now.seconds(since: $0) }
         status.problem = problem(of: goal.delivery)
         return status
     }

@@ -39,7 +39,7 @@ package struct OperatorOrders: Hashable {
         case "resume": try resume(request, endpoints, depths)
         case "drop": try drop(request, endpoints, depths)
         case "forget": try forget(request, endpoints)
-        case let action: throw Self.unknown(action, of: .endpoint, "list, bind, resume, drop, forget")
+        case let action: throw Self.unknown(action, of: .endpoint, "list, test, bind, resume, drop, forget")
         }
     }
 
@@ -67,7 +67,7 @@ package struct OperatorOrders: Hashable {
         case .taken, .paused(EndpointState.notBound): break
         case .rebind:
             let waiting = depth.waiting + depth.inFlight
-            guard waiting > 0, Self.anotherIdentity(depth.boundTo, than: settings) else { break }
+            guard waiting > 0, let boundTo = depth.boundTo, !settings.hasIdentity(of: boundTo) else { break }
             guard request.force == true else {
                 throw ControlError(
                     "unreported-data",
@@ -146,15 +146,6 @@ extension OperatorOrders {
         }
     }
 
-    /// Where only the address changed, the rows are those of the same asset.
-    private static func anotherIdentity(_ fingerprint: String?, than settings: EndpointSettings) -> Bool {
-        func identity(_ fingerprint: String) -> Substring {
-            fingerprint.drop { $0 != "\n" }
-        }
-        guard let fingerprint else { return false }
-        return identity(fingerprint) != identity(settings.fingerprint)
-    }
-
     private static func endpoint(
         _ wanted: String?, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
     ) throws(ControlError) -> (EndpointSettings, EndpointDepth) {
@@ -168,7 +159,7 @@ extension OperatorOrders {
         return (settings, depth)
     }
 
-    private static func configured(
+    static func configured(
         _ wanted: String?, _ endpoints: [EndpointSettings]
     ) throws(ControlError) -> EndpointSettings {
         let names = endpoints.prefix(20).map(\.name).joined(separator: ", ")

@@ -1,6 +1,7 @@
 import Configuration
 import Delivery
 import EventLoop
+import Glibc
 import Positioning
 import Uplink
 
@@ -137,6 +138,23 @@ final class EndpointCredentials {
         return
             "no credential is configured: the server wants one (\(isEncrypted ? "auth or client_cert" : "auth")), or something "
             + "before it refuses this device or its address"
+    }
+
+    /// Of what decides whom this device speaks to and as who: the address, the device, and the times of the files with secrets and
+    /// certificates.
+    var digest: UInt64 {
+        var hash = FNV1a()
+        func add(_ text: String) { for byte in text.utf8 + [0xFF] { hash.add(byte) } }
+        add(config.settings.fingerprint)
+        add(config.settings.profile.rendering)
+        let named = config.secrets.sorted { $0.key < $1.key }.map(\.value)
+        for reference in named + [config.tls?.authorities, config.tls?.certificate, config.tls?.key].compactMap(\.self)
+        {
+            guard case .file(let path) = reference else { continue }
+            var info = stat()
+            if stat(path, &info) == 0 { add("\(path) \(info.st_mtim.tv_sec).\(info.st_mtim.tv_nsec)") }
+        }
+        return hash.value
     }
 
     /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.

@@ -184,7 +184,7 @@ final class TokenSource {
         switch outcome.result {
         case .failed(let failure):
             return .failure(.init(message: "cannot be asked: \(failure.message)"))
-        case .published: return .failure(.init(message: "is a broker"))
+        case .published, .connected: return .failure(.init(message: "is a broker"))
         case .reply(let reply):
             let page = HTMLCheck(reply)
             if case .page(let title) = page, (200...299).contains(reply.status) {

@@ -7,6 +7,8 @@ struct BatchesInFlight {
         fileprivate(set) var attempts = 0
         /// An attempt may have reached the server without its answer reaching us.
         fileprivate(set) var mayBeStored = false
+        /// The broker has taken this device, and refused what it published.
+        fileprivate(set) var isMessageRefused = false
         /// The last answer, for the quarantine.
         fileprivate(set) var answer: (reason: String, status: Int?, reply: [UInt8]) = ("", nil, [])
 
@@ -57,12 +59,14 @@ struct BatchesInFlight {
         var history = histories[id] ?? History()
         history.attempts += 1
         switch outcome.result {
+        case .connected: break
         case .failed(let failure):
             history.mayBeStored = history.mayBeStored || failure.mayFollowRequest
             history.answer = (failure.message, nil, [])
         case .published(let reply):
             history.mayBeStored = history.mayBeStored || reply.failure != nil
             history.answer = (reply.words ?? verdict.word, nil, [])
+            history.isMessageRefused = reply.ending == nil
         case .reply(let reply):
             history.mayBeStored =
                 switch verdict {

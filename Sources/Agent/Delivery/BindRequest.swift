@@ -47,7 +47,10 @@ final class BindRequest {
         _ outcome: UplinkOutcome, _ attempt: Attempt, over route: EndpointDelivery.Route, by delivery: EndpointDelivery
     ) {
         guard case .reply(let reply) = outcome.result else {
-            if case .failed(let failure) = outcome.result { delivery.bindRefused(failure.message) }
+            if case .failed(let failure) = outcome.result {
+                let cure = UploadProblem.cure(outcome, route.settings)
+                delivery.bindRefused(UploadProblem.words(failure.message, cure))
+            }
             return
         }
         let mayAskAgain = delivery.bindAnswered(asked: RetryAfter.parse(reply.headers))
@@ -65,7 +68,9 @@ final class BindRequest {
                 }
                 send(attempt, over: route, by: delivery)
             }
-        default: delivery.bindRefused("status \(reply.status)")
+        default:
+            let said = "status \(reply.status)" + UploadProblem.said(reply.status, reply.body)
+            delivery.bindRefused(UploadProblem.words(said, UploadProblem.cure(outcome, route.settings)))
         }
     }
 }

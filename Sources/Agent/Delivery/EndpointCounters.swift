@@ -18,7 +18,7 @@ struct EndpointCounters: Hashable, Sendable {
     var connections = 0
     var retryAfterHonoured = 0
     var quarantined = 0
-    /// Newest rows sent ahead of their turn.
+    /// Newest rows sent ahead of their turn, and requests with newest positions from memory.
     var previewSent = 0
 
     /// - Parameter verdict: nil = nothing was sent but what makes a connection.

@@ -32,6 +32,7 @@ final class EndpointDelivery {
     private var batches: BatchesInFlight
     private var problem = UploadProblem()
     private var unasked = RepeatGate()
+    private var suspected = RepeatGate()
     /// An answer that no request had asked for is a problem for an hour.
     private var unaskedUntil: EventTime?
     /// Which of the routes was logged as the present one.
@@ -43,9 +44,16 @@ final class EndpointDelivery {
     /// For which an operator waits.
     private(set) var binding: BindRequest?
     private let presence: BrokerPresence
+    let contact: EndpointContact
+    /// The hours of tracking are open: outside of them no server is contacted that gets no locations.
+    private var isInHours = true
     /// On which the broker does not allow what is published with each connection.
     private var refusedTopics: [String] = []
     private var collision = CollisionHandling()
+    private var feed = PositionFeed()
+    private let outbox: [UInt8]
+    /// The newest position of each trackable on its way, from memory.
+    var positions: () -> [Location] = { [] }
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
     /// An attempt to send a batch has ended.
@@ -58,10 +66,13 @@ final class EndpointDelivery {
     /// - Parameters:
     ///   - depth: of its cursor, as the outbox was opened; nil when it has none yet.
     ///   - batches: those in flight of all endpoints.
+    ///   - outbox: the uuid of the queue.
     ///   - share: 0 ≤ share < 1, of this device and endpoint in a fleet.
+    ///   - notes: of contacts to servers in this boot.
     init(
-        routes: [Route], depth: EndpointDepth?, batches: [Batch], uplink: any Uplink, recorder: Recorder,
-        log: AgentLog, loop: EventLoop, share: Double = 0, jitter: @escaping () -> Double
+        routes: [Route], depth: EndpointDepth?, batches: [Batch], outbox: [UInt8] = [], uplink: any Uplink,
+        recorder: Recorder, log: AgentLog, loop: EventLoop, share: Double = 0,
+        notes: ContactNotes = ContactNotes(.none), jitter: @escaping () -> Double
     ) {
         let settings = routes[0].settings
         let names = routes.map(\.settings.name)
@@ -69,6 +80,7 @@ final class EndpointDelivery {
         self.settings = settings
         self.routes = routes
         self.batches = BatchesInFlight(own)
+        self.outbox = outbox
         self.uplink = uplink
         self.recorder = recorder
         self.log = log
@@ -76,6 +88,7 @@ final class EndpointDelivery {
         self.share = share
         self.jitter = jitter
         presence = BrokerPresence(uplink: uplink, loop: loop)
+        contact = EndpointContact(of: routes[0], notes: notes, uplink: uplink, loop: loop)
         schedule = DeliverySchedule(
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
             inFlight: own.map { .init($0, among: names) },
@@ -86,7 +99,14 @@ final class EndpointDelivery {
         alarm = loop.alarm { [unowned self] now in step(at: now) }
         presence.started = { [unowned self] in connect() }
         presence.answered = { [unowned self] in presenceAnswered($0) }
+        contact.due = { [unowned self] in contactDue(at: $0) }
     }
+
+    /// Where the last failure was; nil = the server has answered, or nothing has failed.
+    var problemLayer: String? { problem.layer }
+
+    /// What helps, as `lastProblem` says; nil = nothing is known.
+    var problemCure: String? { problem.cure }
 
     /// What is wrong with it, for people; nil = nothing.
     var lastProblem: String? {
@@ -97,10 +117,12 @@ final class EndpointDelivery {
         }
         let rest = [
             suspicion,
+            schedule.rowsNotTooLarge.map { UploadProblem.tooLarge(rows: $0.rows, status: $0.status) },
             schedule.rowsInTime.map { UploadProblem.tooSlow(rows: $0, isLinkSlow: schedule.isLinkSlow) },
             schedule.isCompressionOff(at: loop.now) ? UploadProblem.compressionOff : nil,
             unaskedUntil.map { $0 > loop.now } == true ? UploadProblem.unasked : nil,
             refusedTopics.isEmpty ? nil : UploadProblem.refusedTopics(refusedTopics),
+            contact.problem,
         ].compactMap { $0 }
         return rest.isEmpty ? nil : rest.joined(separator: "; ")
     }
@@ -110,6 +132,12 @@ final class EndpointDelivery {
         schedule.suspects.first.map {
             UploadProblem.suspects(schedule.suspects.count, batches.history(of: $0)?.answer.reason ?? "")
         }
+    }
+
+    /// When something is tried next; nil as for the schedule.
+    func nextAttempt(at now: EventTime) -> EventTime? {
+        let reconnects = waiting > 0 ? problem.reconnectsAt.flatMap { $0 > now ? $0 : nil } : nil
+        return [schedule.nextAttemptAt, reconnects].compactMap { $0 }.max()
     }
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
@@ -178,7 +206,10 @@ final class EndpointDelivery {
             refusedTopics = refused
             if !refused.isEmpty { log.remark(endpoint: settings.name, UploadProblem.refusedTopics(refused)) }
             changed()
-        case .keepAliveShortened, .birthsAnswered, .message, .subscribed: break
+        case .connected(let owners) where owners.contains(settings.name):
+            contact.heard(isAcceptance: false, at: loop.now)
+            changed()
+        case .connected, .keepAliveShortened, .birthsAnswered, .message, .subscribed: break
         }
     }
 
@@ -195,6 +226,7 @@ final class EndpointDelivery {
     func flush(byOperator: Bool = false, at now: EventTime) {
         link.gate.flushRequested(waiting: waiting)
         schedule.flushRequested(byOperator: byOperator, at: now)
+        if byOperator { problem.reconnectsAt = nil }
         uplink.reconnect(byOperator ? .operatorFlush : .event, at: now)
         step(at: now)
     }
@@ -207,6 +239,7 @@ final class EndpointDelivery {
     }
 
     func shutdown(grace: Duration, at now: EventTime) {
+        contact.stop()
         if schedule.attempt?.purpose != .bind { endBinding("waypost is stopping") }
         schedule.shutdownRequested(at: now, grace: grace)
         step(at: now)
@@ -251,6 +284,7 @@ final class EndpointDelivery {
                 guard let batch = batches[id] else { return }
                 send(batch, at: now)
             case .preview: preview(at: now)
+            case .position: sendPosition(at: now)
             case .refreshCredentials: refreshCredentials(at: now)
             case .wait(let until):
                 alarm?.deadline = until
@@ -274,7 +308,8 @@ final class EndpointDelivery {
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
-                limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs, number: number), at: now)
+                limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs,
+                shown: schedule.isMoving ? feed.shown : [:], number: number), at: now)
     }
 
     private func logRoute() {
@@ -343,6 +378,16 @@ final class EndpointDelivery {
                     ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
                 UplinkOutcome(.failed(failure), written: .nothing), batch, at: loop.now)
         }
+    }
+
+    /// The newest position, whether or not a row of it exists: its answer shows how the server is, and settles nothing.
+    private func sendPosition(at now: EventTime) {
+        let sender = routes[schedule.route].settings
+        let (batch, hasMore) = feed.next(positions(), sender, outbox: outbox, sentMs: loop.host.wallClockMs)
+        schedule.positionSought(hasMore: hasMore, at: now)
+        guard let batch else { return }
+        counters.previewSent += 1
+        send(batch, at: now)
     }
 
     /// The newest row alone: its answer finishes nothing.
@@ -426,8 +471,10 @@ final class EndpointDelivery {
             if renewal != .new {
                 let why =
                     credentials?.tokenLife(at: loop.now).problem
-                    ?? (renewal == .later ? "no other credential is available now" : credentials?.refusal ?? "")
-                failed(refusalWords + why, isNews: isNews, at: loop.now)
+                    ?? (renewal == .later ? "no other credential is available now" : refusal(credentials))
+                let answer = batches.first.flatMap { batches.history(of: $0.id)?.answer }
+                let cure = answer.flatMap { FailureCure.words(status: $0.status ?? 0, $0.reply, settings) }
+                failed(refusalWords + why, cure: cure, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)
         }
@@ -443,6 +490,13 @@ extension EndpointDelivery {
             return settings.profile.isForBroker && !answer.reason.isEmpty ? answer.reason + ", " : ""
         }
         return Verdict.words(ofStatus: status) + UploadProblem.said(status, answer.reply) + ", "
+    }
+
+    /// What a refusal means for whoever has to mend it, as no credential is new.
+    private func refusal(_ credentials: EndpointCredentials?) -> String {
+        let isMessage = batches.first.flatMap { batches.history(of: $0.id)?.isMessageRefused } == true
+        return isMessage
+            ? "by the access rules (ACL) of the broker: allow this device the topic there" : credentials?.refusal ?? ""
     }
 
     private func judge(of batch: Batch) -> AnswerJudge {
@@ -481,13 +535,18 @@ extension EndpointDelivery {
         guard let settled = schedule.attemptFinished(attempt, verdict, transmission, jitter: jitter(), at: now) else {
             return
         }
+        problem.reconnectsAt = outcome.reconnectsAt
         for batch in settled { finish(batch, at: now) }
         if !wasOff, schedule.isCompressionOff(at: now) {
             log.remark(endpoint: settings.name, UploadProblem.compressionOff)
         }
         if schedule.suspects.count > suspectsBefore, let text = suspicion {
-            log.remark(endpoint: settings.name, text)
+            let verdict = suspected.occurred(at: now.nanoseconds)
+            if verdict != .suppressed { log.remark(endpoint: settings.name, text) }
+        } else if schedule.suspects.isEmpty {
+            _ = suspected.ended(at: now.nanoseconds)
         }
+        if outcome.isOfServer(verdict) { contact.heard(isAcceptance: verdict.isAcceptance, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[verdict.word, default: 0] += 1
@@ -496,7 +555,9 @@ extension EndpointDelivery {
         let isNews = stateMayHaveChanged(from: stateBefore, at: now)
         if verdict != .accepted {
             let (text, isAlarm) = UploadProblem.words(verdict, outcome)
-            failed(text, isAlarm: isAlarm, isNews: isNews, at: now)
+            failed(
+                text, layer: UploadProblem.layer(outcome), cure: UploadProblem.cure(outcome, settings),
+                isAlarm: isAlarm, isNews: isNews, at: now)
         }
         if schedule.state == .taken, stateBefore != .taken { collided(at: now) }
         attempted(BatchAttempt(sent, verdict, outcome, number: attempts), now)
@@ -541,6 +602,7 @@ extension EndpointDelivery {
 
     private func succeeded(_ sent: Batch, failures: Int, at now: EventTime) {
         counters.batchesAccepted += 1
+        feed.accepted(sent.id)
         lastSuccess = now
         log.uploaded(endpoint: settings.name, batch: sent.id, count: sent.rows.count)
         if problem.ended(isActive: schedule.state == .active, at: now) {
@@ -558,8 +620,13 @@ extension EndpointDelivery {
     }
 
     /// - Parameter text: what has gone wrong; what is done about it is added.
-    private func failed(_ text: String, isAlarm: Bool = false, isNews: Bool, at now: EventTime) {
-        guard let text = problem.occurred(text, schedule, isNews: isNews, at: now) else { return }
+    /// - Parameter layer: where, unless the server has answered.
+    private func failed(
+        _ text: String, layer: String? = nil, cure: String? = nil, isAlarm: Bool = false, isNews: Bool,
+        at now: EventTime
+    ) {
+        let news = problem.occurred(text, layer: layer, cure: cure, schedule, isNews: isNews, at: now)
+        guard let text = news else { return }
         log.uploadProblem(endpoint: settings.name, text, failures: schedule.failures, isAlarm: isAlarm)
     }
 }
@@ -569,14 +636,16 @@ extension EndpointDelivery {
     /// The broker may say so while no batch is under way.
     private func presenceAnswered(_ outcome: UplinkOutcome) {
         counters.count(outcome, nil)
+        problem.reconnectsAt = outcome.reconnectsAt
+        contactEnded(contact.saw(outcome, over: routes[0], at: loop.now))
         guard case .published(let reply) = outcome.result, reply.ending?.meaning == .taken, !awaitsOperator else {
             return
         }
         let (stateBefore, now) = (schedule.state, loop.now)
-        schedule.takenOver()
+        schedule.takenOver(jitter: jitter(), at: now)
         let isNews = stateMayHaveChanged(from: stateBefore, at: now)
         failed(UploadProblem.words(.collision, outcome).text, isNews: isNews, at: now)
-        collided(at: now)
+        if schedule.state == .taken { collided(at: now) }
         step(at: now)
     }
 
@@ -624,9 +693,11 @@ extension EndpointDelivery {
             let stateBefore = schedule.state
             schedule.linkChanged(at: now)
             stateMayHaveChanged(from: stateBefore, at: now)
+            problem.reconnectsAt = nil
             uplink.reconnect(.linkChanged, at: now)
             connect()
         }
+        contact.linkChanged(settings.backoff, at: now)
         changed()
         step(at: now)
     }
@@ -634,6 +705,7 @@ extension EndpointDelivery {
     /// The wall clock of this host was set.
     func clockWasSet(at now: EventTime) {
         schedule.clockWasSet(at: now)
+        contact.linkChanged(settings.backoff, at: now)
         step(at: now)
     }
 
@@ -649,7 +721,7 @@ extension EndpointDelivery {
 
     /// Another endpoint forms a batch: forms one too when its own window ends soon.
     func mayJoin(at now: EventTime) {
-        guard batches.isEmpty, !schedule.isForming, schedule.state == .active, maySend(at: now),
+        guard batches.isEmpty, waiting > 0, !schedule.isForming, schedule.state == .active, maySend(at: now),
             case .wait(let ends) = schedule.next(at: now),
             SendAlignment.joins(windowEnds: ends, window: settings.batchWindow, at: now)
         else { return }
@@ -661,6 +733,7 @@ extension EndpointDelivery {
     func resumed(at now: EventTime) {
         for route in routes { route.credentials.resumed() }
         schedule.resumed(at: now)
+        contact.arm()
         uplink.reconnect(.operatorFlush, at: now)
         recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
         problem.clear()
@@ -775,6 +848,68 @@ extension EndpointDelivery {
         // Batches that still exist are listed by the next form request.
         schedule.waitingCorrected(
             to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
+    }
+}
+
+// Before there is anything to send.
+extension EndpointDelivery {
+    private static let spreadOfRestart = Duration.seconds(10)
+
+    /// - Parameter sinceBoot: the host has just started, perhaps with a whole fleet.
+    func startContact(sinceBoot: Bool, at now: EventTime) {
+        let spread = sinceBoot ? ReconnectDelay.spread : Self.spreadOfRestart
+        contact.start(after: FleetShare.part(share, of: spread), at: now)
+    }
+
+    /// The hours of tracking have begun or ended.
+    func hoursChanged(_ isInHours: Bool) {
+        guard self.isInHours != isInHours else { return }
+        self.isInHours = isInHours
+        if isInHours { contact.arm() }
+    }
+
+    /// A person had a request sent to it, which no batch knows of.
+    func tested(_ outcome: UplinkOutcome, isWell: Bool, at now: EventTime) {
+        counters.count(outcome, nil)
+        link.reached(outcome.peerAddress)
+        if isWell { contact.heard(isAcceptance: false, at: now) }
+        changed()
+    }
+
+    private func contactDue(at now: EventTime) {
+        guard let due = contact.state.dueAt, due <= now else { return contact.arm() }
+        guard isInHours, schedule.state == .active else { return contact.rest() }
+        // A network that comes up is worth a wait; a name may lead to a server without any route to the world.
+        let patience = due + FirstContact.waitForRoute
+        if link.egressRoute == nil, now < patience { return contact.arm(patience) }
+        if case .shut(let until) = link.gate.opening(at: now) { return until.map(contact.arm) ?? contact.rest() }
+        if schedule.restsUntil > now { return contact.arm(schedule.restsUntil) }
+        // What is in flight shows more, and its failures have a back-off of their own.
+        if schedule.inFlight > 0 || schedule.failures > 0 { return contact.arm(now + FirstContact.pause) }
+        if let later = FirstContact.postponed(for: schedule.next(at: now), at: now) { return contact.arm(later) }
+        contact.attempt(over: routes[0], at: now) { [unowned self] outcome, news in
+            counters.count(outcome, nil)
+            link.reached(outcome.peerAddress)
+            contactEnded(news)
+        }
+    }
+
+    private func contactEnded(_ news: String?) {
+        if let news { log.uploadProblem(endpoint: settings.name, news, failures: 0) }
+        if contact.isFirstReach { log.reached(endpoint: settings.name) }
+        changed()
+    }
+}
+
+extension UplinkOutcome {
+    /// Whether the server that was asked has said something, whatever it was.
+    fileprivate func isOfServer(_ verdict: Verdict) -> Bool {
+        switch (result, verdict) {
+        case (.reply, .retry(.redirected, _)), (.reply, .retry(.page, _)): false
+        case (.reply, _): true
+        case (.published(let reply), _): reply.reasons.contains { $0 != nil }
+        case (.connected, _), (.failed, _): false
+        }
     }
 }
 

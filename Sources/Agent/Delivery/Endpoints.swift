@@ -19,7 +19,7 @@ final class Endpoints {
     ///   - outbox: the uuid of the queue.
     init(
         _ configs: [EndpointConfig], depths: [EndpointDepth], inFlight: [Batch], outbox: [UInt8], recorder: Recorder,
-        uplink: any Uplink, log: AgentLog, loop: EventLoop,
+        uplink: any Uplink, log: AgentLog, loop: EventLoop, notes: ContactNotes = ContactNotes(.none),
         makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         self.loop = loop
@@ -31,8 +31,9 @@ final class Endpoints {
             let spares = routes.filter { $0.settings.backupFor == primary.settings.name }
             return EndpointDelivery(
                 routes: [primary] + spares, depth: depths.first { $0.endpoint == primary.settings.name },
-                batches: inFlight, uplink: uplink, recorder: recorder, log: log, loop: loop,
-                share: FleetShare.of(outbox: outbox, endpoint: primary.settings.name), jitter: { loop.host.jitter })
+                batches: inFlight, outbox: outbox, uplink: uplink, recorder: recorder, log: log, loop: loop,
+                share: FleetShare.of(outbox: outbox, endpoint: primary.settings.name), notes: notes,
+                jitter: { loop.host.jitter })
         }
         for (index, delivery) in deliveries.enumerated() {
             delivery.willForm = { [unowned self] now, sendsAt in
@@ -78,6 +79,7 @@ final class Endpoints {
             if sinceBoot { delivery.startedWithHost(at: now) }
             delivery.linksChanged(at: now)
             delivery.connect()
+            delivery.startContact(sinceBoot: sinceBoot, at: now)
         }
     }
 

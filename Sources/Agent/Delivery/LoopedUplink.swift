@@ -88,7 +88,7 @@ package final class LoopedUplink: Uplink {
         }
         let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] news in
             switch news {
-            case .keepAliveShortened, .birthsAnswered: break
+            case .connected, .keepAliveShortened, .birthsAnswered: break
             // Others may say what nobody asked for.
             case .message, .subscribed: if session.subscriptions.isEmpty { return }
             }

@@ -7,24 +7,33 @@ struct UploadProblem {
     /// Without what is done about it, which depends on when that is asked.
     private var last: String?
     private var gate = RepeatGate()
+    /// Where that was, below what was sent: `dns`, `connect`, `tls` …; nil = the server has answered.
+    private(set) var layer: String?
+    /// What helps; nil = nothing is known.
+    private(set) var cure: String?
+    /// When the connection to the broker is made again, whatever is sent before; nil = that is not waited for.
+    var reconnectsAt: EventTime?
 
-    mutating func clear() { last = nil }
+    mutating func clear() { (last, layer, reconnectsAt, cure) = (nil, nil, nil, nil) }
 
     /// An upload succeeded.
     /// - Returns: whether that is to be logged.
     mutating func ended(isActive: Bool, at now: EventTime) -> Bool {
-        if isActive { last = nil }
+        if isActive { (last, layer, cure) = (nil, nil, nil) }
         return gate.ended(at: now.nanoseconds)
     }
 
     /// - Parameters:
     ///   - problem: what has gone wrong; what is done about it is added.
+    ///   - layer: where, unless the server has answered.
+    ///   - cure: what helps.
     ///   - isNews: the state of the endpoint has changed.
     /// - Returns: what is to be logged; nil = nothing.
     mutating func occurred(
-        _ problem: String, _ schedule: DeliverySchedule, isNews: Bool, at now: EventTime
+        _ problem: String, layer: String? = nil, cure: String? = nil, _ schedule: DeliverySchedule, isNews: Bool,
+        at now: EventTime
     ) -> String? {
-        last = problem
+        (last, self.layer, self.cure) = (problem, layer, cure)
         let text = words(problem, schedule, at: now)
         // For a batch that is taken apart, the row that is found is logged.
         if case .active = schedule.state, schedule.failures == 0 { return nil }
@@ -38,7 +47,7 @@ struct UploadProblem {
     }
 
     private func words(_ problem: String, _ schedule: DeliverySchedule, at now: EventTime) -> String {
-        var text = problem
+        var text = Self.words(problem, cure)
         switch schedule.state {
         case .active: if let retry = retry(schedule, at: now) { text += "; \(retry)" }
         case .paused(let reason):
@@ -59,7 +68,7 @@ struct UploadProblem {
     }
 
     private func retry(_ schedule: DeliverySchedule, at now: EventTime) -> String? {
-        schedule.nextAttemptAt.flatMap { next in
+        [schedule.nextAttemptAt, reconnectsAt].compactMap { $0 }.max().flatMap { next in
             next > now ? "retry in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s" : nil
         }
     }
@@ -87,6 +96,13 @@ struct UploadProblem {
         + "have the server, or the proxy before it, repaired"
 
     /// - Parameter rows: maximum of a batch.
+    static func tooLarge(rows: Int, status: Int) -> String {
+        let answer = status >= 200 ? "\(status)" : "packet too large"
+        return "batches of \(rows) since a larger one was refused (\(answer)): larger ones are tried again; a higher "
+            + "limit of the server, or of the proxy before it, or batch_size = \(rows) helps"
+    }
+
+    /// - Parameter rows: maximum of a batch.
     static func tooSlow(rows: Int, isLinkSlow: Bool) -> String {
         isLinkSlow
             ? "the link is too slow for larger batches: they have at most \(rows) locations until they get through quickly"
@@ -100,17 +116,37 @@ struct UploadProblem {
             + "quarantined after five such failures in half an hour"
     }
 
+    /// Where it failed, unless the server has answered.
+    static func layer(_ outcome: UplinkOutcome) -> String? {
+        switch outcome.result {
+        case .failed(let failure): failure.word
+        case .published(let reply): reply.words == nil ? reply.failure?.word : nil
+        case .reply, .connected: nil
+        }
+    }
+
+    /// What helps, where what went wrong says enough; nil = nothing is known.
+    static func cure(_ outcome: UplinkOutcome, _ settings: EndpointSettings) -> String? {
+        switch outcome.result {
+        case .failed(let failure): FailureCure.words(for: failure, settings)
+        case .published(let reply): reply.failure.flatMap { FailureCure.words(for: $0, settings) }
+        case .reply(let reply): FailureCure.words(status: reply.status, reply.body, settings)
+        case .connected: nil
+        }
+    }
+
+    static func words(_ problem: String, _ cure: String?) -> String { cure.map { "\(problem): \($0)" } ?? problem }
+
     /// What went wrong with a request, and whether a person has to look at it. What the server says about it is a part of that.
     static func words(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
         let (text, isAlarm) = ownWords(verdict, outcome)
-        guard case .reply(let reply) = outcome.result, reply.status >= 300 else { return (text, isAlarm) }
+        guard case .reply(let reply) = outcome.result, reply.status >= 400 else { return (text, isAlarm) }
         return (text + said(reply.status, reply.body), isAlarm)
     }
 
-    /// The beginning of the body of a refusal, and what is known to help.
+    /// The beginning of the body of a refusal.
     static func said(_ status: Int, _ body: [UInt8]) -> String {
-        guard let words = ServerWords.first(of: body, status: status) else { return "" }
-        return " (\"\(words)\")" + (ServerWords.cure(for: words).map { ": \($0)" } ?? "")
+        ServerWords.first(of: body, status: status).map { " (\"\($0)\")" } ?? ""
     }
 
     private static func ownWords(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
@@ -124,9 +160,10 @@ struct UploadProblem {
             let text = reply.words ?? reply.failure?.message ?? verdict.word
             guard verdict.lacksSubscriber else { return (text, false) }
             return (
-                "\(text): the oldest location is tried until it has one, and the others wait; "
+                "\(text): the oldest location is tried until it has one, and all others wait, whatever their topic; "
                     + "no_subscriber = \"accept\" counts them as stored", false
             )
+        case (.connected, _): return (verdict.word, false)
         case (.reply(let reply), .collision):
             return ("status \(reply.status), by which this device is not the one of the asset", false)
         case (.reply(let reply), .goneStop), (.reply(let reply), .authStop), (.reply(let reply), .encodingRefused),

@@ -63,6 +63,12 @@ extension Agent {
         Dictionary(uniqueKeysWithValues: endpoints.deliveries.map { ($0.settings.name, $0.schedule.suspects.count) })
     }
 
+    /// Rows of an endpoint that are settled in this process.
+    package func settled(of endpoint: String) -> Int {
+        let counters = endpoints.deliveries.first { $0.settings.name == endpoint }?.counters
+        return (counters?.accepted ?? 0) + (counters?.quarantined ?? 0)
+    }
+
     /// For each endpoint with a cursor: rows not accepted yet, in flight included, and its state.
     package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
         endpoints.deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }

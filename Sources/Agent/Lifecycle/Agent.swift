@@ -39,10 +39,16 @@ public final class Agent {
     let pipeline: Pipeline
     let orders: OrderHandler
     let flushes: FlushHandler
+    private(set) lazy var tests = EndpointTestHandler(
+        pipeline: pipeline, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
     let shutdown: Shutdown
     let configuration: ConfigurationInForce
     /// nil where the configuration allows nothing from afar.
     private(set) var remote: RemoteAccess?
+    private let units: DisplayUnits
+    private lazy var problemReports = ProblemReports(endpoints.deliveries, loop: loop) { [unowned self] in
+        report(at: $0).problems
+    }
     /// Made for the first command that needs it: it looks at each record.
     private(set) lazy var locating = LocateHandler(pipeline: pipeline, recorder: recorder, loop: loop)
     private let log: AgentLog
@@ -110,9 +116,10 @@ public final class Agent {
                 endpoint, environment: environment, stateDirectory: config.outbox.directory, uplink: uplink,
                 log: log, loop: loop, clock: .init(host: edges.host, receiver: receiverClock))
         }
+        units = config.units
         let endpoints = Endpoints(
             config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
-            uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
+            uplink: uplink, log: log, loop: loop, notes: ContactNotes(edges.contacts), makeCredentials: makeCredentials)
         uplink.listen { [weak endpoints] news in
             for delivery in endpoints?.deliveries ?? [] { delivery.heard(news) }
         }
@@ -214,6 +221,7 @@ public final class Agent {
         if let words = outbox.current.replacement.words { log.queueReplaced(words) }
         if !recovery.isSalvaging { log.queueMisses(recovery) }
         for removed in outbox.current.removed { log.keptForRemoved(endpoint: removed.name, removed.rows) }
+        for depth in outbox.current.depths { log.moved(depth) }
         return outbox
     }
 
@@ -260,6 +268,7 @@ public final class Agent {
             statusChanged()
         }
         for delivery in endpoints.deliveries {
+            delivery.positions = { [unowned self] in pipeline.positions }
             delivery.changed = { [unowned self] in
                 flushes.uploadEnded(at: loop.now)
                 statusChanged()
@@ -270,7 +279,10 @@ public final class Agent {
             statusChanged()
             let tracker = pipeline.tracker
             beacons.trackingChanged(isParked: !tracker.isMoving, isInHours: tracker.inHours, at: loop.now)
-            for delivery in endpoints.deliveries { delivery.movementChanged(tracker.isMoving) }
+            for delivery in endpoints.deliveries {
+                delivery.movementChanged(tracker.isMoving)
+                delivery.hoursChanged(tracker.inHours)
+            }
         }
         places.fences.itemsChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
         places.beacons.itemsChanged = { [unowned self] in beacons.regionsChanged($0, at: $1) }
@@ -351,6 +363,7 @@ public final class Agent {
         host?.watchClock()
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         let sinceBoot = now < EventTime.zero + Self.hostStart
+        for delivery in endpoints.deliveries { delivery.hoursChanged(pipeline.tracker.inHours) }
         endpoints.start(sinceBoot: sinceBoot, at: now)
         if sinceBoot { for channel in channels { channel.startedWithHost(at: now) } }
         for delivery in endpoints.deliveries { delivery.step(at: now) }
@@ -382,7 +395,7 @@ public final class Agent {
         control?.close()
         metrics?.close()
         recorder.close(timeout: Shutdown.diskLimit / 2)
-        log.stopped(waiting: recorder.latest.rows)
+        log.stopped(waiting: max(0, recorder.latest.rows - recorder.latest.unstored))
         if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
         return recorder.held
     }
@@ -406,6 +419,7 @@ public final class Agent {
                 let depth = reply.depths.first(where: { $0.endpoint == name })
             {
                 delivery.found(depth)
+                log.moved(depth)
             }
         }
         // What was driven before this start counts as well.
@@ -419,7 +433,11 @@ public final class Agent {
         shutdown.progressed(at: now)
     }
 
-    private func statusChanged() { if shutdown.isServing { supervision.statusChanged() } }
+    private func statusChanged() {
+        guard shutdown.isServing else { return }
+        supervision.statusChanged()
+        problemReports.statusChanged()
+    }
 
     func linksChanged(at now: EventTime) {
         // Before anybody uses what goes with them.
@@ -437,7 +455,7 @@ public final class Agent {
     func report(at now: EventTime) -> StatusReport {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups,
-            isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
+            isClockSynchronised: loop.host.isClockSynchronised, units: units, pipeline: pipeline, recorder: recorder,
             deliveries: endpoints.deliveries, channels: channels, places: places,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
             beacons: beacons.status(at: loop.now),

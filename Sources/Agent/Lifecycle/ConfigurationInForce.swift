@@ -34,7 +34,7 @@ final class ConfigurationInForce {
     private(set) var origin = Origin.current
     /// Lays settings from afar over what was read.
     var overlay: (LoadedConfiguration) -> LoadedConfiguration = { $0 }
-    /// Why the configuration in the file is not the one in force; nil = it is, or was not read since the start.
+    /// Why the configuration in the file is not the one in force, or not all of it; nil = it is, or was not read since the start.
     private(set) var problem: String?
     private let keeper: LastGoodKeeper
     /// Reads the file again; nil = a reload reads the secrets in files alone.
@@ -201,7 +201,7 @@ final class ConfigurationInForce {
     /// - Parameter warnings: of the file that was read, for the journal.
     private func ended(_ outcome: ReloadOutcome, warnings: [String] = [], at now: EventTime) {
         switch outcome {
-        case .done: (problem, origin) = (nil, .current)
+        case .done(_, let atRestart): (problem, origin) = (Self.restartNeeded(for: atRestart), .current)
         case .refused(let problems):
             if origin == .lastGood {
                 refuse(problems, .lastGood, "running on the last good one")
@@ -217,6 +217,13 @@ final class ConfigurationInForce {
         for done in waited { done(outcome) }
         guard !waiting.isEmpty else { return }
         reload(at: now) { outcome in for done in waiting { done(outcome) } }
+    }
+
+    private static func restartNeeded(for keys: [String]) -> String? {
+        guard !keys.isEmpty else { return nil }
+        let more = keys.count > 3 ? " and \(keys.count - 3) more" : ""
+        return "configuration: \(keys.prefix(3).joined(separator: ", "))\(more) will take effect at a restart: "
+            + "sudo systemctl restart waypost"
     }
 
     private func say(_ outcome: ReloadOutcome, _ warnings: [String], at now: EventTime) {

@@ -24,6 +24,8 @@ package struct Edges {
     package var makeCarrier: MakeCarrier?
     /// What settings and commands from afar have left; nil: a file beside the queue.
     package var remoteFile: StateFile?
+    /// When servers were contacted in this boot.
+    package var contacts: NoteFile = .none
     /// nil: the one of the configuration.
     package var source: (any FixSource)?
     /// When the configuration is read again, on the loop; nil: at once, on a thread of its own.
@@ -49,10 +51,12 @@ package struct Edges {
     /// This machine.
     /// - Throws: `SystemError` when the kernel gives no descriptors.
     static func linux(environment: [String: String]) throws(SystemError) -> Edges {
-        Edges(
+        var edges = Edges(
             host: try LinuxHost(), medium: SystemMedium(), bootID: HostIdentity.bootID(environment: environment),
             makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: nil,
             source: nil, isDaemon: true)
+        if let folder = environment["RUNTIME_DIRECTORY"] { edges.contacts = .at("\(folder)/contacts") }
+        return edges
     }
 
     func makeUplink(loop: EventLoop) throws(StartupError) -> any Uplink {

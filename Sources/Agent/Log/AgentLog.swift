@@ -116,20 +116,26 @@ public struct AgentLog {
     }
 
     /// - Parameters:
-    ///   - strayCause: of bytes that are no sentences.
+    ///   - unreadable: words for bytes that are no sentences.
+    ///   - silenceCause: what to look at where nothing arrives.
     ///   - expected: it is what the receiver was asked for, and happens many times a day.
     ///   - lines: how many may be logged: a plug with a bad contact does not fill the journal.
     func sourceChanged(
-        _ name: String, _ state: SourceState, strayCause: String, expected: Bool = false, lines: inout LineBudget,
+        _ name: String, _ state: SourceState, unreadable: String, silenceCause: String?, expected: Bool = false,
+        lines: inout LineBudget,
         at now: EventTime
     ) {
         let (usual, words, word): (Logger.Level, String, String) =
             switch state {
             case .opening: (.info, "opening", "opening")
             case .receiving: (.notice, "receiving", "receiving")
-            case .silent: (.warning, "silent: the line is open, but nothing arrives", "silent")
+            case .silent:
+                (
+                    .warning,
+                    "silent: the line is open, but nothing arrives" + (silenceCause.map { "; \($0)" } ?? ""), "silent"
+                )
             case .unreadable:
-                (.warning, "unreadable: bytes, but no sentence: \(strayCause)", "unreadable")
+                (.warning, "unreadable: \(unreadable)", "unreadable")
             case .lost(let reason): (.warning, "lost: \(reason)", "lost")
             case .ended: (.notice, "end of input", "ended")
             }
@@ -152,10 +158,17 @@ public struct AgentLog {
             ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
     }
 
+    /// Before anything was sent to it.
+    func reached(endpoint: String) {
+        log(
+            .info, .upload, "server of \(endpoint) reached, nothing sent yet", ["endpoint": endpoint, "state": "ok"])
+    }
+
     func uploadRecovered(endpoint: String, failures: Int) {
         log(
             .notice, .upload,
-            "upload to \(endpoint) works again after \(failures) failed attempt\(failures == 1 ? "" : "s")",
+            "upload to \(endpoint) works again"
+                + (failures > 0 ? " after \(InWords.count(failures, "failed attempt"))" : ""),
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
@@ -235,6 +248,16 @@ public struct AgentLog {
             ["endpoint": endpoint, "waiting": String(rows)])
     }
 
+    func moved(_ depth: EndpointDepth) {
+        guard depth.isMoved else { return }
+        let rows = depth.waiting + depth.inFlight
+        log(
+            .notice, .queue,
+            "endpoint \(depth.endpoint): base_url has changed, and the server at the old address had accepted nothing: what "
+                + "waited for it goes to the new address (\(locations(rows)))",
+            ["endpoint": depth.endpoint, "waiting": String(rows)])
+    }
+
     func queueSalvaged(_ recovery: Recovery) {
         log(
             .notice, .queue, "queue: restored \(locations(recovery.salvaged)) from the damaged copy",
@@ -252,12 +275,15 @@ public struct AgentLog {
         log(.error, .queue, words, ["lost_rows": String(recovery.lostRows)])
     }
 
-    func queueDropped(_ dropped: DropCounts) {
+    /// - Parameter total: rows since the start, these included.
+    func queueDropped(_ dropped: DropCounts, total: Int) {
         let parts = dropped.parts
+        let isMore = total > parts.reduce(0) { $0 + $1.count }
         log(
             .warning, .queue,
             "queue: its limits were reached, and locations were removed: "
-                + parts.map { "\($0.count) \($0.words)" }.joined(separator: ", "),
+                + parts.map { "\($0.count) \($0.words)" }.joined(separator: ", ")
+                + (isMore ? "; \(total) since the start" : ""),
             Dictionary(uniqueKeysWithValues: parts.map { ($0.field, String($0.count)) }))
     }
 
@@ -281,6 +307,8 @@ public struct AgentLog {
             switch state {
             // What has failed is told as a problem.
             case "connected", "suspended": .info
+            // The reason of an end is news.
+            case "disconnected" where problem != nil: .info
             default: .debug
             }
         var more = ""
@@ -331,6 +359,15 @@ public struct AgentLog {
             "\(list): \(problem); \(hasList ? "the list of before stays in force" : "there is no list yet"), next attempt in "
                 + InWords.span(seconds: next),
             ["list": list, "state": "failed", "reason": problem])
+    }
+
+    /// - Parameter turn: how long it was being received.
+    func listGaveWay(_ list: String, after turn: Duration) {
+        log(
+            .info, .places,
+            "\(list): the server did not send it within \(InWords.span(seconds: turn.inSeconds)), and other lists wait: it is asked "
+                + "for again after them",
+            ["list": list, "state": "waiting"])
     }
 
     func listFetchedAgain(_ list: String) {
@@ -536,6 +573,18 @@ extension Recovery {
         return "queue: \(rows) of a damaged queue may not have been found: \(first)"
             + (incomplete.count > 1 ? " and \(InWords.count(incomplete.count - 1, "other copy", "other copies"))" : "")
             + " is read again from time to time; check power supply and card, `dmesg` reports failing ones"
+    }
+
+    /// What is lost, with the cure; nil = nothing within the last week, or it is not known when.
+    ///
+    /// - Parameters:
+    ///   - age: since this process gave some of it up, by the boot clock; nil = an earlier one did.
+    ///   - trusted: see `TrustedTime`.
+    func recentLossWords(after age: Duration?, trusted: UTCTime?) -> String? {
+        let dated = lostAt.flatMap { lost in trusted.map { Duration.milliseconds($0.milliseconds - lost.milliseconds) }
+        }
+        guard let age = age ?? dated, age < .seconds(7 * 86_400) else { return nil }
+        return lostWords
     }
 
     /// What is lost, with the cure; nil = nothing.

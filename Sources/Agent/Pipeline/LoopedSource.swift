@@ -116,7 +116,8 @@ final class LoopedSource {
         case .stateChanged(let state):
             self.state = state
             log.sourceChanged(
-                source.name, state, strayCause: source.strayCause, expected: isProbing, lines: &lines, at: now)
+                source.name, state, unreadable: source.unreadableWords, silenceCause: source.silenceCause,
+                expected: isProbing, lines: &lines, at: now)
             if state != .opening { isProbing = false }
         case .notice(let text):
             notice(text, at: now)

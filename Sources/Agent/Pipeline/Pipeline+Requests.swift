@@ -1,5 +1,6 @@
 import ControlProtocol
 import Delivery
+import Outbox
 import Positioning
 import Tracking
 
@@ -42,10 +43,17 @@ extension Pipeline {
     func carryOut(_ event: TrackerEvent, at now: EventTime) throws(ControlError) { try carryOut([event], at: now) }
 
     /// Each new reading costs, since it is written to disk.
-    func setOdometer(metres: Double, at now: EventTime) throws(ControlError) {
-        guard metres != tracker.snapshot.odometer else { return }
-        try budget.spend(at: now)
-        handle(.odometerSet(metres: metres), at: now, stored: true)
+    /// - Parameter done: called once it is on disk; takes why it is not, nil = it is.
+    func setOdometer(
+        metres: Double, at now: EventTime, _ done: @escaping (OutboxError?) -> Void = { _ in }
+    ) throws(ControlError) {
+        if metres != tracker.snapshot.odometer {
+            try budget.spend(at: now)
+            handle(.odometerSet(metres: metres), at: now)
+        } else if recorder.isSettled {
+            return done(nil)
+        }
+        recorder.commit(at: now) { [recorder] in done(recorder.lastError) }
     }
 
     /// - Throws: `no-position`, and then it has cost nothing.

@@ -48,7 +48,7 @@ final class Pipeline {
 
     private let looped: LoopedSource
     private let receiverClock: ReceiverClock
-    private let recorder: Recorder
+    let recorder: Recorder
     private let deliveries: [EndpointDelivery]
     private let log: AgentLog
     private let loop: EventLoop
@@ -202,6 +202,13 @@ final class Pipeline {
     func close() {
         looped.close()
         alarm?.deadline = nil
+    }
+
+    /// Where each trackable is on its way, as a record would say; see `Tracker.positions`.
+    var positions: [Location] {
+        var positions = tracker.positions
+        if let network = network() { for index in positions.indices { positions[index].network = network } }
+        return positions
     }
 
     func trackingTime(_ now: EventTime) -> EventTime { clock.time(at: now, reached: run.reached) }

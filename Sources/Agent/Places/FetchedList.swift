@@ -10,7 +10,8 @@ import Positioning
 ///
 /// What is in force is the owner's matter. A reply is read on a thread of its own, since a long one would hold the loop up,
 /// and a good one is on disk before it is in force: a process that ends at any time starts again with that list or a
-/// newer one. A long one is fetched while no other long one is: each takes as much memory as all the rest of the daemon.
+/// newer one. A long one is fetched while no other long one is, since each takes as much memory as all the rest of the daemon,
+/// and only a few short ones are fetched at a time. One that is slow gives its turn up to those that wait.
 final class FetchedList<Item: ListedItem>: FetchedSource {
     typealias Read = @Sendable ([UInt8]) throws(ListProblems) -> [Item]
 
@@ -31,6 +32,10 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         var bytes: [UInt8] = []
     }
 
+    /// The shortest and the longest time in which a list keeps its turn although others wait for one.
+    private static var turnLeast: Duration { .seconds(60) }
+    private static var turnMost: Duration { .seconds(960) }
+
     let config: ListSourceConfig
     private let path: String
     private let uplink: any Uplink
@@ -45,6 +50,10 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     private var transfer: UplinkTransfer?
     /// The list of the last time was longer than what may come beside others.
     private var isLong = false
+    /// For how long it keeps its turn: twice as long after each that it gave up during this fetch.
+    private var turn = turnLeast
+    /// Ends its turn; nil = it has none.
+    private var turnEnd: EventLoop.Alarm?
     /// Gives the memory of a long list back to the system; nil = there is none to give back.
     private var trimming: EventLoop.Alarm?
     private var isClosed = false
@@ -188,9 +197,31 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
         }
     }
 
-    private func send(mayRenew: Bool) {
-        guard isLong else { return send(bytesMax: ListText.shortBytesMax, mayRenew: mayRenew) }
-        turns.long.take(self) { [weak self] in self?.send(bytesMax: ListText.replyBytesMax, mayRenew: mayRenew) }
+    private var places: Turns { isLong ? turns.long : turns.short }
+
+    private func send(mayRenew: Bool, isPutBack: Bool = false) {
+        let awaited = { [weak self] () -> Void in self?.giveWay(mayRenew: mayRenew) }
+        places.take(self, isPutBack: isPutBack, awaited: awaited) { [weak self] in
+            guard let self else { return }
+            let end = loop.alarm { [unowned self] _ in giveWay(mayRenew: mayRenew) }
+            end.deadline = loop.now + turn
+            turnEnd = end
+            send(bytesMax: isLong ? ListText.replyBytesMax : ListText.shortBytesMax, mayRenew: mayRenew)
+        }
+    }
+
+    /// A server that is slow keeps other lists waiting no longer than a turn. What has come of this one is given up: it is asked
+    /// for again after those that wait.
+    private func giveWay(mayRenew: Bool) {
+        guard let transfer, let turnEnd, turnEnd.deadline.map({ $0 <= loop.now }) ?? true, places.isAwaited else {
+            return
+        }
+        uplink.cancel(transfer)
+        (self.transfer, self.turnEnd) = (nil, nil)
+        log.listGaveWay(config.label, after: turn)
+        turn = min(turn * 2, Self.turnMost)
+        places.leave(self)
+        send(mayRenew: mayRenew, isPutBack: true)
     }
 
     private func send(bytesMax: Int, mayRenew: Bool) {
@@ -210,6 +241,7 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
             if !isLong, case .reply(let reply) = outcome.result, reply.status == 200, reply.bodyIncomplete,
                 reply.body.count >= bytesMax
             {
+                leaveTurns()
                 isLong = true
                 return send(mayRenew: mayRenew)
             }
@@ -320,13 +352,16 @@ final class FetchedList<Item: ListedItem>: FetchedSource {
     }
 
     private func leaveTurns() {
+        turnEnd = nil
         turns.reading.leave(self)
         turns.long.leave(self)
+        turns.short.leave(self)
     }
 
     private func end(_ ending: FetchEnding) {
         unlink(readingMark)
         leaveTurns()
+        turn = Self.turnLeast
         // Until then the texts and items of this fetch are gone.
         trimming?.deadline = loop.now + .seconds(1)
         let waiting = waiters

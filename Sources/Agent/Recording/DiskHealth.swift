@@ -61,7 +61,12 @@ struct DiskHealth {
     }
 
     mutating func dropped(_ counts: DropCounts, at now: EventTime) {
-        if let counts = dropLog.dropped(counts, at: now) { log.queueDropped(counts) }
+        if let counts = dropLog.dropped(counts, at: now) { log.queueDropped(counts, total: dropLog.total) }
+    }
+
+    /// What was not logged yet, at the end.
+    mutating func logsRest() {
+        if let counts = dropLog.rest() { log.queueDropped(counts, total: dropLog.total) }
     }
 }
 
@@ -91,15 +96,24 @@ private struct DropLog {
     private static let interval = Duration.seconds(60)
     private var unlogged = DropCounts()
     private var loggedAt: EventTime?
+    /// Rows since the start, whatever became of them.
+    private(set) var total = 0
+
+    /// - Returns: what was not logged yet; nil = nothing.
+    mutating func rest() -> DropCounts? {
+        guard unlogged != DropCounts() else { return nil }
+        defer { unlogged = DropCounts() }
+        return unlogged
+    }
 
     /// - Returns: what is to be logged now; nil = nothing.
     mutating func dropped(_ counts: DropCounts, at now: EventTime) -> DropCounts? {
         unlogged += counts
+        total += counts.lost + counts.thinned
         guard unlogged != DropCounts(), loggedAt.map({ now.duration(since: $0) >= Self.interval }) ?? true else {
             return nil
         }
         loggedAt = now
-        defer { unlogged = DropCounts() }
-        return unlogged
+        return rest()
     }
 }

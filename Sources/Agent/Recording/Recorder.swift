@@ -50,6 +50,11 @@ final class Recorder {
     /// When another program last changed the files of the queue.
     private var replacedAt: EventTime?
     private static let replacementShown = Duration.seconds(86_400)
+    /// When the limits of the queue last deleted something.
+    private var deletedAt: EventTime?
+    private static let deletionShown = Duration.seconds(3600)
+    /// When rows of a damaged queue were last given up in this process.
+    private var lostAt: EventTime?
 
     /// As of the rows recorded so far.
     var snapshot: () -> PartStates = { PartStates() }
@@ -98,12 +103,29 @@ final class Recorder {
     /// The disk has refused the last commit.
     var isDiskBad: Bool { disk.isBad }
     var lastError: OutboxError? { disk.lastError }
+    /// Nothing waits for a commit, and the disk took the last one.
+    var isSettled: Bool { underWay == nil && windowEnds == nil && !disk.isBad }
     var recovery: Recovery { latest.recovery }
 
     /// What another program has done to the files of the queue within the last day, for people; nil = nothing.
     func replacement(at now: EventTime) -> String? {
         guard let replacedAt, now.duration(since: replacedAt) < Self.replacementShown else { return nil }
         return latest.replacement.words
+    }
+
+    /// What the limits of the queue have deleted, while they do, and what they keep it from, for people; nil = nothing.
+    func limitWords(at now: EventTime) -> String? {
+        let shortage = latest.shortage.map { $0.words }
+        guard let deletedAt, now.duration(since: deletedAt) < Self.deletionShown else { return shortage }
+        let deleted =
+            "\(InWords.count(counters.dropped.lost, "location")) deleted since the start by the limits of the queue"
+        return [deleted + (latest.limitReached.map { ": \($0.cure)" } ?? ""), shortage].compactMap { $0 }
+            .joined(separator: "; ")
+    }
+
+    /// What was given up of damaged queues within the last week, for people; nil = nothing.
+    func loss(at now: EventTime) -> String? {
+        recovery.recentLossWords(after: lostAt.map { now.duration(since: $0) }, trusted: trustedTime(now))
     }
 
     /// Bytes of the queue's files, the log beside it included.
@@ -203,7 +225,10 @@ final class Recorder {
         if !reply.recovery.isSalvaging, reply.recovery.incomplete.count > latest.recovery.incomplete.count {
             log.queueMisses(reply.recovery)
         }
-        if reply.recovery.lostRows > latest.recovery.lostRows { log.queueLost(reply.recovery) }
+        if reply.recovery.lostRows > latest.recovery.lostRows {
+            lostAt = now
+            log.queueLost(reply.recovery)
+        }
         latest = reply
         counters.dropped += reply.dropped
         if let error = reply.refusal {
@@ -214,6 +239,7 @@ final class Recorder {
             counters.commits += 1
             disk.accepted(at: now)
         }
+        if reply.dropped.lost > 0 { deletedAt = now }
         disk.dropped(reply.dropped, at: now)
         if let pause = reply.recovery.nextStepIn { endWindow(by: now + pause) }
         committed(reply, commit.forms, now)
@@ -250,7 +276,26 @@ final class Recorder {
     @discardableResult
     func close(timeout: Duration) -> Bool {
         loop.forget(writer.descriptor)
+        disk.logsRest()
         return writer.close(timeout: timeout)
+    }
+}
+
+extension QueueLimit {
+    /// Which limit that is, and what helps.
+    fileprivate var cure: String {
+        switch self {
+        case .maxRecords, .maxBytes: "\(rawValue) is reached: raise it, or repair the way to the server"
+        case .maxAge: "they were older than max_age: raise it, or repair the way to the server"
+        case .minFree: "the file system has less free than min_free: make room, or lower it"
+        }
+    }
+}
+
+extension SpaceShortage {
+    fileprivate var words: String {
+        "the file system has \(free >> 10) KiB free, of which min_free wants \(wanted >> 10): the queue does not grow, and "
+            + "deletes what has no room; make room, or lower min_free"
     }
 }
 

@@ -72,7 +72,7 @@ final class BrokerWay: RemoteWay {
                 hear(.command(bytes, signature: signature, isRetained: message.isRetained))
             default: break
             }
-        case .keepAliveShortened, .birthsAnswered: break
+        case .connected, .keepAliveShortened, .birthsAnswered: break
         }
     }
 

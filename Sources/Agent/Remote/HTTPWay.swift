@@ -85,7 +85,7 @@ final class HTTPWay: RemoteWay {
 
     static func fetched(_ result: UplinkOutcome.Result) -> RemoteFetch {
         switch result {
-        case .published: return .failed("a broker does not have it")
+        case .published, .connected: return .failed("a broker does not have it")
         case .failed(let failure): return .failed(failure.message)
         case .reply(let reply):
             if reply.status == 200, case .page(let title) = HTMLCheck(reply) {

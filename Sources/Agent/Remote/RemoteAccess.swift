@@ -35,7 +35,9 @@ final class RemoteAccess {
         }
         self.policy = policy
         store = RemoteStore(
-            start.memory, problem: start.problem, file: file ?? StateFile(path: start.path, loop: loop), loop: loop)
+            start.memory, problem: start.problem, file: file ?? StateFile(path: start.path, loop: loop),
+            seenFile: file == nil ? StateFile(path: RemoteFile(path: start.path).seenPath, loop: loop) : nil,
+            isSeenBehind: start.isSeenBehind, loop: loop)
         let signatures = SignatureCheck(config.key, environment: environment)
         let way: any RemoteWay =
             switch config.way {

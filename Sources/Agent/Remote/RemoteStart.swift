@@ -16,6 +16,10 @@ public struct RemoteStart: Sendable {
     package private(set) var actions: [SettingsTrial.Action] = []
     /// Why what was stored is not used, for people.
     package private(set) var problem: String?
+    /// The same where it is not known which versions were accepted: a problem until one is.
+    package private(set) var lostSeen: String?
+    /// The second copy of the highest version that was accepted is not on disk.
+    package private(set) var isSeenBehind = false
     package let lay: Lay
 
     /// - Parameters:
@@ -54,10 +58,21 @@ public struct RemoteStart: Sendable {
         let now = HostClock.bootTime
         var memory = RemoteMemory()
         var unusable: String?
+        var isSeenLost = false
         switch file.contents(at: now) {
         case .none: break
         case .memory(let stored): memory = stored
-        case .unusable(let reason): unusable = "\(file.path) \(reason): it starts from nothing"
+        case .unusable(let reason, let seen):
+            memory.settings.recall(seen: seen ?? 0)
+            unusable = "\(file.path) \(reason): settings start from nothing"
+            if let seen, seen > 0 {
+                unusable? += ", and a document is accepted only above version \(seen)"
+            } else if seen == nil, loaded.config.remote?.key != nil {
+                unusable? +=
+                    ", and as \(file.seenPath) cannot be used either, signed documents of before may be accepted again: let the "
+                    + "server send a higher version than ever before"
+                isSeenLost = true
+            }
         }
         let variables = environment.variables
         self.init(
@@ -76,6 +91,8 @@ public struct RemoteStart: Sendable {
                 return RemoteOverlay(settings, version: version, over: base, environment: environment)
             })
         problem = problem ?? unusable
+        if isSeenLost { lostSeen = unusable }
+        isSeenBehind = (file.seen ?? 0) != self.memory.settings.seen
     }
 }
 
@@ -86,7 +103,7 @@ extension LoadedConfiguration {
         let file = RemoteFile(beside: config.outbox)
         switch file.contents(at: HostClock.bootTime) {
         case .none: return nil
-        case .unusable(let reason): return "\(file.path) \(reason): settings from afar are not shown"
+        case .unusable(let reason, _): return "\(file.path) \(reason): settings from afar are not shown"
         case .memory(let memory):
             guard let version = memory.settings.inForce else { return nil }
             switch RemoteOverlay(version.settings, version: version.version, over: self, environment: environment) {

@@ -10,6 +10,8 @@ final class RemoteStore {
     /// Changed by whoever then calls `save`.
     var memory: RemoteMemory
     private let file: StateFile
+    /// Has the highest version that was accepted, and nothing else; nil = there is none.
+    private let seenFile: StateFile?
     private let loop: EventLoop
     private var alarm: EventLoop.Alarm?
     private var isWriting = false
@@ -20,13 +22,19 @@ final class RemoteStore {
     private var waiting: [(String?) -> Void] = []
     private var writing: [(String?) -> Void] = []
 
-    /// - Parameter problem: what kept it from being written before; nil = it is on disk.
-    init(_ memory: RemoteMemory, problem: String?, file: StateFile, loop: EventLoop) {
+    /// - Parameters:
+    ///   - problem: what kept it from being written before; nil = it is on disk.
+    ///   - isSeenBehind: the second file does not have what it should.
+    init(
+        _ memory: RemoteMemory, problem: String?, file: StateFile, seenFile: StateFile? = nil,
+        isSeenBehind: Bool = false, loop: EventLoop
+    ) {
         self.memory = memory
         self.file = file
+        self.seenFile = seenFile
         self.loop = loop
         self.problem = problem
-        isChanged = problem != nil
+        isChanged = problem != nil || isSeenBehind
         alarm = loop.alarm { [unowned self] now in write(at: now) }
         if isChanged { alarm?.deadline = loop.now + Self.rewritePause }
     }
@@ -47,6 +55,7 @@ final class RemoteStore {
         alarm?.deadline = nil
         guard !isWriting, isChanged || memory.settings.trial != nil else { return }
         file.replaceAtOnce(memory.bytes(at: loop.now))
+        seenFile?.replaceAtOnce(memory.seenBytes)
     }
 
     private func write(at now: EventTime) {
@@ -55,7 +64,12 @@ final class RemoteStore {
         writing = waiting
         waiting = []
         alarm?.deadline = nil
-        file.replace(memory.bytes(at: now)) { [weak self] in self?.written($0) }
+        // The second file after the first: it must not name a version that the first one has never had.
+        let seen = memory.seenBytes
+        file.replace(memory.bytes(at: now)) { [weak self, seenFile] failure in
+            guard failure == nil, let seenFile else { return self?.written(failure) ?? () }
+            seenFile.replace(seen) { self?.written($0) }
+        }
     }
 
     private func written(_ failure: String?) {

@@ -12,8 +12,9 @@ final class SettingsFromAfar {
     /// While nothing may be sent, a question is put off by this long.
     private static let heldPause = Duration.seconds(3600)
     private static let windowLeast = Duration.seconds(60)
-    /// A document that expires waits this long before the clock is looked at again.
-    private static let clockPause = Duration.seconds(600)
+    /// A document that expires waits this long before the clock is looked at again: at first, and at most.
+    private static let clockPauseLeast = Duration.seconds(30)
+    private static let clockPauseMost = Duration.seconds(600)
 
     private struct Postponed {
         var bytes: [UInt8]
@@ -44,6 +45,8 @@ final class SettingsFromAfar {
     private var reports = ReportPace()
     /// The newest document that came too soon after another.
     private var postponed: Postponed?
+    /// How long the next document whose end cannot be judged waits.
+    private var clockPause = clockPauseLeast
     /// Documents that come by themselves are judged so often; the newest of more waits.
     private var arrivals = TokenBucket(burst: 4, refill: .seconds(15))
     private var refusalLines = LineBudget.ofOthers
@@ -53,7 +56,10 @@ final class SettingsFromAfar {
     /// The last document that was not even judged, for people; nil = none since the start.
     private(set) var refusal: String?
     /// What keeps documents and commands from arriving or being stored; nil = nothing.
-    var problem: String? { store.problem ?? fetchProblem ?? subscriptionProblem }
+    var problem: String? { store.problem ?? lostSeen ?? fetchProblem ?? subscriptionProblem }
+    /// It is not known which versions were accepted: see `RemoteStart.lostSeen`.
+    private var lostSeen: String? { trial.seen > 0 ? nil : startedWithoutSeen }
+    private let startedWithoutSeen: String?
 
     /// - Parameters:
     ///   - delivery: to the endpoint that carries documents.
@@ -74,6 +80,7 @@ final class SettingsFromAfar {
         self.loop = loop
         questions = DocumentPoll(every: config.poll)
         (lay, startActions, laidVersion) = (start.lay, start.actions, start.memory.settings.inForce?.version)
+        startedWithoutSeen = start.lostSeen
         if let problem = start.problem { log.warning("settings from afar: \(problem)") }
         alarm = loop.alarm { [unowned self] now in due(at: now) }
         configuration.base = start.base
@@ -103,16 +110,21 @@ final class SettingsFromAfar {
     func stop() { alarm?.deadline = nil }
 
     /// A person wants the file alone.
-    func clear(at now: EventTime) { perform(trial.cleared(), at: now) }
+    /// - Parameter done: called once that is stored and in force; takes why it could not be stored, nil = it was.
+    func clear(at now: EventTime, _ done: @escaping (String?) -> Void = { _ in }) {
+        let actions = trial.cleared()
+        if actions.isEmpty, store.isIdle { done(nil) } else { save(actions, at: now, done) }
+    }
 
     /// The same, and nothing is remembered of what was refused. Where documents are not signed, the versions that were
     /// accepted are forgotten as well: whoever can replay them can also write them.
-    func forget(acceptsOlder: Bool, at now: EventTime) {
+    /// - Parameter done: as of `clear`.
+    func forget(acceptsOlder: Bool, at now: EventTime, _ done: @escaping (String?) -> Void = { _ in }) {
         if acceptsOlder, trial.seen > 0 {
             log.warning("settings from afar: versions up to \(trial.seen) are accepted again, by request")
         }
-        perform(trial.forgotten(acceptsOlder: acceptsOlder || config.key == nil), at: now)
         refusal = nil
+        save(trial.forgotten(acceptsOlder: acceptsOlder || config.key == nil), at: now, done)
         guard let next = questions.next else { return }
         questions = DocumentPoll(every: config.poll)
         questions.schedule(at: next)
@@ -242,13 +254,15 @@ extension SettingsFromAfar {
         case .known: return
         case .refused(let problem): return refuse(problem.description, at: now)
         case .undecided(let problem):
-            postponed = Postponed(bytes: bytes, signature: signature, until: now + Self.clockPause)
+            postponed = Postponed(bytes: bytes, signature: signature, until: now + clockPause)
+            clockPause = min(clockPause * 2, Self.clockPauseMost)
             return refuse(problem.description, at: now)
         case .postponed(let pause):
             postponed = Postponed(bytes: bytes, signature: signature, until: now + pause + .seconds(1))
             return
         case .judge: break
         }
+        clockPause = Self.clockPauseLeast
         guard let file = configuration.base else { return }
         let judgement: SettingsTrial.Judgement =
             switch lay(document.settings, document.version, file) {
@@ -279,8 +293,14 @@ extension SettingsFromAfar {
 // What the trial has decided: first to the disk.
 extension SettingsFromAfar {
     private func perform(_ actions: [SettingsTrial.Action], at now: EventTime) {
-        guard !actions.isEmpty else { return }
-        store.save(at: now) { [weak self] failure in self?.stored(actions, failure) }
+        if !actions.isEmpty { save(actions, at: now) { _ in } }
+    }
+
+    private func save(_ actions: [SettingsTrial.Action], at now: EventTime, _ done: @escaping (String?) -> Void) {
+        store.save(at: now) { [weak self] failure in
+            self?.stored(actions, failure)
+            done(failure)
+        }
     }
 
     private func stored(_ actions: [SettingsTrial.Action], _ failure: String?) {

@@ -20,14 +20,17 @@ extension StatusReport {
         status.reason = schedule.state.reason
         status.held = delivery.link.holdReason
         if schedule.route > 0 { status.sentBy = delivery.routes[schedule.route].settings.name }
+        status.contact = delivery.contact.state.progress.rawValue
+        status.contactAge = delivery.contact.state.since.map { now.seconds(since: $0) }
         status.interface = delivery.link.egressRoute?.interface
         status.waiting = delivery.waiting
         status.oldestAge = oldestAge(depth)
         status.problem = delivery.lastProblem.map(Self.shortened)
+        status.problemLayer = delivery.problemLayer
         status.advice = Self.advice(delivery)
         status.consecutiveFailures = schedule.failures
         status.lastSuccessAge = delivery.lastSuccess.map { now.seconds(since: $0) }
-        status.nextAttempt = schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }
+        status.nextAttempt = delivery.nextAttempt(at: now).map { max(0, $0.seconds(since: now)) }
         let token = delivery.routes[schedule.route].credentials.tokenLife(at: now)
         status.tokenExpires = token.left
         status.tokenValidity = token.validity
@@ -83,20 +86,31 @@ extension StatusReport {
         switch delivery.schedule.state {
         case .active where delivery.schedule.suspects.count > 0:
             return "look at the time of the upload in the log of the server; waypost quarantine list shows it later"
-        case .active: return delivery.schedule.failures > 10 ? "waypost profile render shows the request" : nil
+        case .active where delivery.schedule.failures > 10:
+            return delivery.problemLayer == nil
+                ? "waypost profile render shows the request" : "waypost doctor looks at the way to the server"
+        case .active: return nil
         case .rebind:
             return "base_url, device or asset changed while rows waited for the old one: put it back, or waypost "
                 + "endpoint bind \(name), or drop \(name)"
         case .taken: return "another device reports this asset: waypost endpoint bind \(name) takes it back"
         case .paused(EndpointState.notBound):
             return "the server has never taken this device for the one of the asset: waypost endpoint bind \(name)"
-        case .paused where ServerWords.cure(for: delivery.lastProblem ?? "") != nil:
+        case .paused(EndpointState.clientIDInUse):
+            return
+                "another client of the broker has the client id of this one: give each its own (client_id, or "
+                + "[device] id), then waypost endpoint resume \(name)"
+        case .paused where delivery.problemCure != nil:
             return "mend that, then waypost endpoint resume \(name)"
+        case .paused("auth") where delivery.settings.profile.isForBroker:
+            return
+                "set user name and password as the broker knows them (vars and secrets), or have its access rules (ACL) extended, "
+                + "then waypost endpoint resume \(name)"
         case .paused("auth") where !delivery.hasCredential:
             return "set auth of the endpoint, or ask whoever runs the server, then waypost endpoint resume \(name)"
         case .paused("auth"): return "renew the credential, then waypost endpoint resume \(name)"
         case .paused("not found"), .stopped: return "check base_url and device, then waypost endpoint resume \(name)"
-        case .paused("every record refused"), .paused("too many rejected"):
+        case .paused("records refused"), .paused("too many rejected"):
             return "compare waypost profile render with the server's rules, then waypost endpoint resume \(name)"
         case .paused: return "check the problem, then waypost endpoint resume \(name)"
         }

@@ -23,6 +23,7 @@ struct StatusReport {
     let startedAt: EventTime
     let wakeups: Int
     let isClockSynchronised: Bool
+    let units: DisplayUnits
     let pipeline: Pipeline
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
@@ -45,7 +46,8 @@ struct StatusReport {
     ///     since the start.
     ///   - metricsProblems: what keeps the metrics from being served or written.
     init(
-        now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
+        now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, units: DisplayUnits = .metric,
+        pipeline: Pipeline,
         recorder: Recorder, deliveries: [EndpointDelivery], channels: [ChannelDelivery] = [],
         places: PlaceLists? = nil, sent: HTTPUplink.Counters,
         supplies: [(name: String, words: String)]?, beacons: BeaconWatch.Status? = nil, configurationProblem: String?,
@@ -55,6 +57,7 @@ struct StatusReport {
         self.startedAt = startedAt
         self.wakeups = wakeups
         self.isClockSynchronised = isClockSynchronised
+        self.units = units
         self.pipeline = pipeline
         self.recorder = recorder
         self.deliveries = deliveries
@@ -69,10 +72,12 @@ struct StatusReport {
             Self.problems(of: pipeline, at: now) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + [
-                recorder.recovery.missingWords, recorder.recovery.lostWords,
+                recorder.recovery.missingWords, recorder.loss(at: now),
                 recorder.replacement(at: now).map { "queue: \($0)" },
+                recorder.limitWords(at: now).map { "queue: \($0)" },
             ].compactMap { $0 }
-            + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
+            + recorder.latest.removed.map { Self.problem(of: $0, keeping: recorder.latest.unclaimed) }
+            + deliveries.flatMap(Self.problems)
             + channels.flatMap(Self.problems) + [beacons?.problem.map { "beacons: \($0)" }].compactMap { $0 }
             + (places?.fetched ?? []).compactMap(Self.problem)
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
@@ -85,8 +90,8 @@ struct StatusReport {
         // A line that is closed on purpose is no problem.
         case _ where pipeline.receiverSleep != nil: break
         case .opening: problems.append("receiver: opening")
-        case .silent: problems.append("receiver: silent")
-        case .unreadable: problems.append("receiver: bytes, but no sentence: \(pipeline.source.strayCause)")
+        case .silent: problems.append("receiver: silent" + (pipeline.source.silenceCause.map { ": \($0)" } ?? ""))
+        case .unreadable: problems.append("receiver: \(pipeline.source.unreadableWords)")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
         problems += pipeline.trouble.problems(at: now)
@@ -96,8 +101,11 @@ struct StatusReport {
         return problems
     }
 
-    private static func problem(of removed: RemovedEndpoint) -> String {
-        "queue: \(InWords.count(removed.rows, "row")) for endpoint \(removed.name), which is no longer configured: "
+    /// - Parameter kept: rows that no configured endpoint waits for.
+    static func problem(of removed: RemovedEndpoint, keeping kept: Int) -> String {
+        let others = kept - removed.rows
+        return "queue: \(InWords.count(removed.rows, "location")) for endpoint \(removed.name), which is no longer "
+            + "configured" + (others > 0 ? ", and \(others) recorded since that are kept with them: " : ": ")
             + "configure it again, or give them up with `waypost queue forget \(removed.name)`"
     }
 
@@ -107,9 +115,12 @@ struct StatusReport {
         if let other = delivery.settings.clientIDSharedWith {
             problems.append("\(name): \(EndpointSettings.words(clientIDSharedWith: other))")
         }
-        if let problem = delivery.lastProblem { problems.append("\(name): \(problem)") }
-        if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
-            problems.append("\(name): \(delivery.schedule.state.word): \(advice)")
+        // What to do is the advice of the endpoint.
+        if let problem = delivery.lastProblem {
+            problems.append("\(name): \(problem)")
+        } else if delivery.schedule.state != .active {
+            let state = delivery.schedule.state
+            problems.append("\(name): \(state.word)\(state.reason.map { " (\($0))" } ?? ""), nothing is sent")
         }
         return problems
     }
@@ -175,6 +186,7 @@ extension StatusReport {
     var status: Status {
         var status = Status()
         status.version = AgentVersion.current
+        status.units = units.rawValue
         status.health = health.rawValue
         status.line = line
         status.problems = problems.prefix(Self.problemsMax).map(Self.shortened)
@@ -355,6 +367,11 @@ extension StatusReport {
         queue.diskError = recorder.lastError?.description
         return queue
     }
+}
+
+extension CommitReply {
+    /// Rows that no configured endpoint waits for.
+    fileprivate var unclaimed: Int { max(0, rows - (depths.map { $0.waiting + $0.inFlight }.max() ?? 0)) }
 }
 
 extension Pipeline.Unbelieved {

@@ -165,7 +165,7 @@ extension EndpointDeliveryTests {
             uplink.answer(503)
             let next = try #require(delivery.schedule.nextAttemptAt)
             var problem = UploadProblem()
-            _ = problem.occurred("status 503", delivery.schedule, isNews: true, at: loop.now)
+            _ = problem.occurred("status 503", layer: nil, delivery.schedule, isNews: true, at: loop.now)
             for seconds in [3, 2, 1] as [Int64] {
                 let early = EventTime(nanoseconds: next.nanoseconds - seconds * 1_000_000_000)
                 #expect(problem.words(delivery.schedule, at: early) == "status 503; retry in \(seconds) s")
@@ -419,9 +419,17 @@ extension EndpointDeliveryTests {
             profile = "waypost-mqtt"
             """
         try bench(try loaded(text).config.endpoints[0].settings, lines: lines) { loop, delivery, uplink in
-            delivery.connect()
-            let reply = BrokerReply([], ending: .sessionTakenOver, failure: .broken("ended"))
-            uplink.end(UplinkOutcome(.published(reply)))
+            func takeOver() {
+                delivery.connect()
+                let reply = BrokerReply([], ending: .sessionTakenOver, failure: .broken("ended"))
+                uplink.end(UplinkOutcome(.published(reply)))
+            }
+            takeOver()
+            #expect(delivery.schedule.state == .paused(reason: "client id in use"))
+            var depth = depth(waiting: 0, inFlight: 0)
+            depth.acceptedBefore = true
+            delivery.rebound(depth)
+            takeOver()
             #expect(delivery.schedule.state == .taken)
             #expect(lines.text.contains { $0.contains("another device reports this asset: nothing is sent") })
         }

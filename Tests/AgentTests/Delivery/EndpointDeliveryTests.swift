@@ -148,8 +148,10 @@ import Testing
             uplink.answer(422)
             form([batch(4...4), batch(5...5)], delivery, at: loop.now)
             uplink.answer(400)
-            #expect(uplink.rows == ["4"], "once more")
-            uplink.answer(400)
+            for _ in 0..<2 {
+                #expect(uplink.rows == ["4"], "once more")
+                uplink.answer(400)
+            }
             #expect(delivery.counters.quarantined == 1 && uplink.rows == ["5"])
             uplink.answer(200)
             #expect(delivery.waiting == 0 && delivery.counters.accepted == 4 && delivery.lastProblem == nil)

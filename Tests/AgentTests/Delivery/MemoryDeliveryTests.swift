@@ -92,14 +92,14 @@ import Testing
         #expect(bench.uplink.rows == ["5", "6", "7", "8"])
     }
 
-    /// What the disk holds is not known, so there is no quarantine yet.
-    @Test func singleRowsThatAreRefusedWaitForTheDisk() throws {
+    /// What the disk holds is not known: it gets their records once it is back.
+    @Test func singleRowsThatAreRefusedAreNotSentAgain() throws {
         let bench = try Bench()
         bench.record(5)
         try bench.awaitRequest(1)
         bench.uplink.answer(200, #"{"rejected":[{"seq":2,"code":"bad"}]}"#)
         try bench.commit()
-        #expect(bench.recorder.latest.depths[0].inFlight == 1 && bench.recorder.latest.depths[0].quarantined == 0)
+        #expect(bench.recorder.latest.depths[0].inFlight == 0 && bench.recorder.latest.depths[0].quarantined == 1)
         #expect(bench.delivery.counters.accepted == 4)
     }
 }

@@ -11,6 +11,9 @@ final class ScriptedUplink: Uplink {
     /// Not ended, oldest first.
     private var open: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
 
+    /// Contacts to servers count as requests; otherwise nobody answers them.
+    var takesContacts = false
+
     /// Called after each request.
     var sent: () -> Void = {}
 
@@ -21,6 +24,7 @@ final class ScriptedUplink: Uplink {
 
     @discardableResult
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+        if request.connectsAlone, !takesContacts { return UplinkTransfer(-1) }
         requests.append(request)
         let id = UplinkTransfer(requests.count)
         open.append((id, request, completion))

@@ -173,25 +173,12 @@ import Tracking
         #expect(plan.atRestart.contains("[device] id"))
     }
 
-    /// What is kept follows the endpoints that run, and they wait for a restart.
-    @Test func theRuleIsThatOfTheEndpointsThatRun() throws {
-        let base = base.replacing("[[endpoint]]", with: "[[endpoint]]\nname = \"main\"")
-        let latest = base + "[[endpoint]]\nname = \"now\"\nbase_url = \"https://b.example\"\ndelivery = \"latest\"\n"
-        let asked = LocationSampler.RuleReason.asked(by: "delivery = \"latest\" of endpoint now")
-        let removed = try plan(latest, base)
-        #expect(removed.config.tracking.sampling.rule == .either && removed.config.tracking.ruleReason == asked)
-        #expect(removed.live.isEmpty && removed.atRestart.contains { $0.hasPrefix("[[endpoint]]") })
-        let added = try plan(base, latest)
-        #expect(added.config.tracking.sampling.rule == .trackError)
-        #expect(added.config.tracking.ruleReason == .nothingAsks && added.live.isEmpty)
-        // What else asks does so at once, and gives way at once.
+    /// The rule follows what asks for a resolution at once, in both directions.
+    @Test func theRuleFollowsWhatAsks() throws {
         let preset = "[sampling]\npreset = \"active\"\n"
-        let more = try plan(base, latest + preset)
+        let more = try plan(base, base + preset)
         #expect(more.config.tracking.ruleReason == .asked(by: "[sampling] preset"))
-        let less = self.plan(after: more, try loaded(base))
-        #expect(less.config.tracking.sampling.rule == .trackError)
-        let kept = try plan(latest + preset, base)
-        #expect(kept.config.tracking.sampling.rule == .either && kept.config.tracking.ruleReason == asked)
+        #expect(self.plan(after: more, try loaded(base)).config.tracking.sampling.rule == .trackError)
     }
 
     /// Whoever adds a setting of tracking says whether a reload sees it.

@@ -1,3 +1,4 @@
+import Outbox
 import Positioning
 import Testing
 import Tracking
@@ -98,6 +99,18 @@ import Tracking
         let now = rig.bench.loop.now
         try rig.pipeline.carryOut(.externalPowerChanged(true), at: now)
         #expect(try rig.refused(100) { try rig.pipeline.carryOut(.externalPowerChanged($0 % 2 == 1), at: now) } == 40)
+    }
+
+    @Test func theOdometerIsSetOnceTheDiskHasIt() throws {
+        let rig = try Rig()
+        for _ in 0..<2 {
+            var found: [OutboxError?] = []
+            try rig.pipeline.setOdometer(metres: 5_000_000, at: rig.bench.loop.now) { found.append($0) }
+            #expect(found.isEmpty)
+            try rig.bench.loop.run { !found.isEmpty }
+            #expect(found.first == rig.bench.recorder.lastError && found != [nil], "the same again is no more on disk")
+        }
+        #expect(rig.pipeline.tracker.snapshot.odometer == 5_000_000)
     }
 
     @Test func theOdometerIsLimitedToo() throws {

@@ -37,8 +37,8 @@ import Uplink
         private let log = LogLines()
         private(set) var joined: [[String]] = []
 
-        init(_ configs: [Source], own: [Source.Item] = [], in directory: String) throws {
-            let loop = EventLoop(on: try LinuxHost())
+        init(_ configs: [Source], own: [Source.Item] = [], on host: ShiftedHost? = nil, in directory: String) throws {
+            let loop = if let host { EventLoop(on: host) } else { EventLoop(on: try LinuxHost()) }
             let uplink = try LoopedUplink(settings: .init(version: "1"), loop: loop)
             let log = AgentLog(logger: Logger(label: "") { [log] _ in log }, positions: false)
             (self.loop, self.uplink) = (loop, uplink)
@@ -191,7 +191,10 @@ import Uplink
             // The list has no tag yet, so nobody has asked on a condition.
             (Self.answer("", status: "304 Not Modified"), "the server answered with status 304"),
             (Self.answer("no", status: "500 Oops"), "the server answered with status 500"),
-            (half.replacing("Content-Length", with: "content-length"), "the answer broke off"),
+            (
+                half.replacing("Content-Length", with: "content-length"),
+                "127.0.0.1:\(server.port): the answer ended before the end of its body (status 200)"
+            ),
             (Self.answer(comma), "the list was refused: found no valid JSON at byte 66, expected JSON"),
             (
                 Self.answer(Self.body(["b"], radius: 0)),
@@ -277,6 +280,81 @@ import Uplink
         #expect(server.requests.count == 4)
         try bench.refresh()
         #expect(server.requests.count == 5)
+    }
+
+    /// Faster than what counts as a stall, and slow all the same.
+    @Test func aSlowLongListGivesItsTurnUp() throws {
+        let slow = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n")
+            let piece = String(repeating: " ", count: 2000)
+            for _ in 0..<140 { connection.send(piece) }
+            for _ in 0..<1800 {
+                connection.send(piece)
+                usleep(2000)
+            }
+        }
+        script.set(Self.answer(Self.body(["a"]) + String(repeating: " ", count: 300_000)))
+        var configs = try configs() + configs(name: "other")
+        configs[0].list.url = slow.url
+        let host = try ShiftedHost()
+        let bench = try Bench(configs, on: host, in: directory.path)
+        bench.list.refresh(at: bench.loop.now)
+        try bench.loop.run { slow.requests.count == 2 }
+        bench.sources.fetched[1].refresh(at: bench.loop.now)
+        try bench.loop.run { server.requests.count == 1 }
+        for _ in 0..<8 {
+            #expect(bench.ids.isEmpty, "it has its minute")
+            host.pass(.seconds(7))
+            var ticks = 0
+            try bench.loop.run {
+                ticks += 1
+                return ticks > 25
+            }
+        }
+        host.pass(.seconds(5))
+        try bench.loop.run { bench.ids == ["other/a"] && slow.requests.count == 3 }
+        #expect(bench.list.schedule.isFetching && bench.list.problem == nil)
+    }
+
+    @Test func whoHasATurnHearsThatOthersWait() {
+        let (turns, owners) = (Turns(places: 2), (0..<4).map { _ in NSObject() })
+        var begun: [Int] = []
+        func take(_ index: Int, isPutBack: Bool = false, givesWay: Bool = true) {
+            let awaited = {
+                guard givesWay, turns.isAwaited else { return }
+                turns.leave(owners[index])
+                take(index, isPutBack: true, givesWay: false)
+            }
+            turns.take(owners[index], isPutBack: isPutBack, awaited: awaited) { begun.append(index) }
+        }
+        take(0, givesWay: false)
+        take(1)
+        take(2)
+        #expect(begun == [0, 1, 2], "the second gave its turn up")
+        take(3, givesWay: false)
+        #expect(begun == [0, 1, 2, 1], "those that wait already come first")
+        turns.leave(owners[0])
+        #expect(begun == [0, 1, 2, 1, 3])
+    }
+
+    @Test func onlyAFewShortListsAreReceivedAtATime() throws {
+        let stalling = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n ")
+            connection.waitForEnd()
+        }
+        var configs: [FenceSourceConfig] = []
+        for index in 0..<12 { configs += try self.configs(name: "s\(index)") }
+        for index in configs.indices { configs[index].list.url = stalling.url }
+        let bench = try Bench(configs, in: directory.path)
+        bench.sources.start(sinceBoot: false, at: bench.loop.now)
+        var ticks = 0
+        try bench.loop.run {
+            ticks += 1
+            return ticks > 100 && stalling.requests.count >= 8
+        }
+        #expect(stalling.requests.count == 8)
     }
 
     @Test func oneAtATimeHasATurn() {

@@ -1,12 +1,12 @@
 import Delivery
 import EventLoop
 import Foundation
-import Outbox
 import Positioning
 import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Outbox
 
 @Suite struct RecorderTests {
     /// A recorder over a real queue, with the loop that it lives on.
@@ -19,14 +19,14 @@ import Testing
         private(set) var refusals: [OutboxError?] = []
 
         init(
-            commitWindow: Duration, ringMax: Int = 10_000, damaged: Bool = false,
+            commitWindow: Duration, ringMax: Int = 10_000, maxRecords: Int? = nil, damaged: Bool = false,
             endpoints: [EndpointSettings] = [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]
         ) throws {
             directory = try TemporaryDirectory()
             if damaged { try directory.write("outbox.db", String(repeating: "not a database ", count: 1000)) }
             loop = try EventLoop()
             let outbox = try Outbox(
-                OutboxSettings(path: directory.path + "/outbox.db"),
+                OutboxSettings(path: directory.path + "/outbox.db", maxRecords: maxRecords),
                 endpoints: endpoints, bootID: nil,
                 newUUID: [UInt8](repeating: 7, count: 16), worksWithoutDisk: true)
             let current = outbox.current
@@ -66,6 +66,39 @@ import Testing
         let now = bench.loop.now
         #expect(bench.recorder.replacement(at: now)?.contains("outbox.db was removed or replaced") == true)
         #expect(bench.recorder.replacement(at: now + .seconds(86_401)) == nil)
+    }
+
+    @Test func saysWhatTheLimitsDeleteWhileTheyDo() throws {
+        let bench = try Bench(commitWindow: .seconds(10), maxRecords: 10)
+        for number in 0..<30 { bench.record(number) }
+        #expect(bench.recorder.limitWords(at: bench.loop.now) == nil)
+        bench.recorder.commit(at: bench.loop.now)
+        try bench.loop.run { !bench.stored.isEmpty }
+        let (now, lost) = (bench.loop.now, bench.recorder.counters.dropped.lost)
+        let words = "\(lost) locations deleted since the start by the limits of the queue: max_records is reached: "
+        #expect(lost >= 20 && bench.recorder.limitWords(at: now)?.hasPrefix(words) == true)
+        #expect(bench.recorder.limitWords(at: now + .seconds(3601)) == nil)
+    }
+
+    /// Nobody can clear it: after a week it is a number.
+    @Test func whatWasLostIsAProblemForAWeek() {
+        var recovery = Recovery()
+        recovery.lostRows = 7
+        let week = Duration.seconds(7 * 86_400)
+        let lost = UTCTime(milliseconds: 1_700_000_000_000)
+        let later = UTCTime(milliseconds: lost.milliseconds + week.milliseconds)
+        let justBefore = UTCTime(milliseconds: later.milliseconds - 1)
+        for (lostAt, age, trusted, isShown) in [
+            (nil, .zero, nil, true), (nil, week, nil, false), (lost, .seconds(5), later, true),
+            // An earlier process has lost them.
+            (nil, nil, later, false), (lost, nil, nil, false), (lost, nil, justBefore, true), (lost, nil, later, false),
+        ] as [(UTCTime?, Duration?, UTCTime?, Bool)] {
+            recovery.lostAt = lostAt
+            let words = recovery.recentLossWords(after: age, trusted: trusted)
+            #expect((words?.contains("7 locations of a damaged queue") == true) == isShown)
+        }
+        recovery.lostRows = 0
+        #expect(recovery.recentLossWords(after: .zero, trusted: nil) == nil)
     }
 
     /// A rule that the queue itself goes by.
@@ -124,6 +157,14 @@ import Testing
         let bench = try Bench(commitWindow: .seconds(3600), ringMax: 10)
         for number in 0..<15 { bench.record(number) }
         #expect(bench.recorder.held == 10 && bench.recorder.ringDropped == 5)
+    }
+
+    @Test func whatIsKeptWithTheRowsOfARemovedEndpointIsCounted() {
+        let removed = RemovedEndpoint(name: "b", rows: 50)
+        let words = [350, 50, 0].map { StatusReport.problem(of: removed, keeping: $0) }
+        let all = "queue: 50 locations for endpoint b, which is no longer configured, and 300 recorded since"
+        #expect(words[0].hasPrefix(all))
+        #expect(words[1] == words[2] && words[1].contains("no longer configured: configure it again"))
     }
 
     @Test func whatALimitRemovedIsSaidInWordsAndFields() {

@@ -1,4 +1,6 @@
+import ConfigurationTestSupport
 import Delivery
+import Foundation
 import JSON
 import Positioning
 import Remote
@@ -117,6 +119,62 @@ import Uplink
         #expect(bench.remote.status(withKeys: true, at: bench.agent.loop.now).inForce == nil)
     }
 
+    @Test func aPersonHearsOfADiskThatKeepsTheSettings() throws {
+        let bench = try onTrial()
+        try directory.makeDirectory("remote.state.new")
+        func order(_ action: String) throws -> JSONValue? {
+            var reply: JSONValue?
+            bench.agent.ask(Array(#"{"do":"remote","action":"\#(action)"}"#.utf8), peer: 0) {
+                reply = JSONReader.read($0)
+            }
+            #expect(reply == nil, "nothing is stored yet")
+            try bench.run { reply != nil }
+            return reply
+        }
+        for action in ["clear", "forget"] {
+            #expect(try order(action)?.value(at: ["error", "code"])?.string == "disk")
+            #expect(bench.remote.trial.inForce == nil, "it is in force all the same")
+        }
+        #expect(rmdir(directory.path + "/remote.state.new") == 0)
+        // Nothing changes, and what was not stored before is stored now.
+        #expect(try order("clear")?["ok"] == .bool(true))
+        let stored = try Data(contentsOf: URL(filePath: directory.path + "/remote.state"))
+        #expect(RemoteMemory(Array(stored), at: bench.agent.loop.now)?.settings.inForce == nil)
+    }
+
+    /// The highest version that was accepted is in two files.
+    @Test func aDamagedFileLetsNoOldDocumentIn() throws {
+        try directory.write("key", "secret\n")
+        let text = RemoteBench.text.replacing("allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = ")
+        let bench = try RemoteBench(directory, text)
+        let signed = document(17, rule)
+        let signature = RemoteBench.signature(of: signed, as: "waypost-settings", key: "secret")
+        try bench.receive(signed, version: 17, headers: [("waypost-signature", signature)])
+        try bench.run { bench.agent.remote?.isSettled == true && bench.remote.trial.inForce?.version == 17 }
+        bench.close()
+        func start() throws -> RemoteStart {
+            var loaded = try loaded(text + "[outbox]\npath = \"\(directory.path)/outbox.db\"\n")
+            return try #require(RemoteStart(over: &loaded, environment: testEnvironment()))
+        }
+        try directory.write("remote.version", "damaged")
+        let half = try start()
+        #expect(half.memory.settings.seen == 17 && half.isSeenBehind)
+        let again = try RemoteBench(directory, text)
+        again.remote.forget(acceptsOlder: false, at: again.agent.loop.now)
+        try again.run { again.agent.remote?.isSettled == true }
+        again.close()
+        try directory.write("remote.state", "damaged")
+        var damaged = try start()
+        #expect(damaged.memory.settings.seen == 17 && damaged.lostSeen == nil)
+        #expect(damaged.problem?.hasSuffix("a document is accepted only above version 17") == true)
+        #expect(unlink(directory.path + "/remote.state") == 0)
+        #expect(try start().memory.settings.seen == 17)
+        try directory.write("remote.version", "damaged")
+        damaged = try start()
+        #expect(damaged.memory.settings.seen == 0)
+        #expect(damaged.lostSeen?.contains("signed documents of before may be accepted again") == true)
+    }
+
     private func ask(_ bench: RemoteBench, _ more: String, peer: Int64) throws -> JSONValue? {
         var reply: JSONValue?
         bench.agent.ask(Array(#"{"do":"remote",\#(more)}"#.utf8), peer: peer) { reply = JSONReader.read($0) }
@@ -174,8 +232,9 @@ import Uplink
             bench.receiver.date = UTCTime(milliseconds: bench.host.wallClockMs)
             bench.agent.pipeline.deviceChanged(nil, at: bench.agent.loop.now)
         }
-        try bench.pass(.seconds(601))
-        bench.host.wallClockMs += 601_000
+        // It is looked at again after half a minute, a minute, and so on.
+        try bench.pass(.seconds(61))
+        bench.host.wallClockMs += 61_000
         try bench.run { bench.remote.refusal != "expires: unknown until the time is trusted" }
         #expect(bench.remote.refusal == "expires: it has expired" && bench.remote.trial.seen == 0)
     }
