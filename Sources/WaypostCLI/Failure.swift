@@ -50,7 +50,18 @@ enum Denial {
 }
 
 /// Prints a line for people: values from outside neither steer the terminal nor begin a line of their own.
-func printLine(_ line: String) { print(line.visible(bytesMax: 32_768)) }
+func printLine(_ line: String) { printLine(line, colour: nil) }
+
+/// - Parameter colour: as a terminal is asked for it, around the line; nil = none.
+func printLine(_ line: String, colour: String?) {
+    let shown = line.visible(bytesMax: 32_768)
+    print(colour.map { "\u{1B}[\($0)m\(shown)\u{1B}[0m" } ?? shown)
+}
+
+/// Prints text in the form in which another program reads it: as it is, unless a terminal shows it.
+func printText(_ text: String, terminator: String = "\n") {
+    print(isatty(STDOUT_FILENO) == 1 ? text.visibleLines : text, terminator: terminator)
+}
 
 /// Prints JSON of the daemon or the queue, in which only control characters below 0x20 are escaped so far.
 func printJSON(_ json: String) { print(json.visibleJSON) }

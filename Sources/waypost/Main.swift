@@ -2,5 +2,5 @@ import WaypostCLI
 
 @main
 struct Main {
-    static func main() { Waypost.main() }
+    static func main() { Waypost.start() }
 }

@@ -47,7 +47,7 @@ import Testing
         server.send(fixes(0..<120))
         try rig.waitFor("motion", "admitted") { ($0 as? Int ?? 0) > 20 }
         #expect(try rig.order(#"{"id":1,"do":"pace","moving":false}"#)["motion"] as? String == "stationary")
-        let shown = try rig.command("status")
+        let shown = try rig.command("status --all")
         #expect(shown.text.contains("\npower      battery 80 %, not charging, no external power\n"), "\(shown.text)")
 
         try set(rig, "BAT0", ["capacity": "9"])

@@ -35,10 +35,52 @@ import Testing
             source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"\nbatch_size = 40")
         let daemon = try startAndRead()
         let flush = try call("flush")
-        #expect(flush.status == 0 && flush.text.hasSuffix(" accepted, 0 waiting\n"), "\(flush.text)")
+        let (some, none) = (flush.text.hasSuffix(" accepted, 0 waiting\n"), flush.text.contains("nothing waits"))
+        #expect(flush.status == 0 && (some || none), "\(flush.text)")
         #expect(try rig.received().count == rows)
         #expect(try call("flush --panic").status == 0)
         #expect(try rig.received().last?.event == "panic")
+        #expect(daemon.isRunning)
+    }
+
+    @Test func aServerIsContactedBeforeThereIsAnythingToSendAndTestedOnRequest() throws {
+        try rig.startCollector()
+        try rig.configure(source: "kind = \"udp\"\nport = \(try LocalServer().port)")
+        let daemon = try rig.startDaemon()
+        try rig.waitForEndpoint { $0["contact"] as? String == "reached" && $0["acked"] as? Int == 0 }
+        let flush = try call("flush")
+        #expect(flush.status == 0 && flush.text.contains("nothing accepted, since nothing waits"), "\(flush.text)")
+        let test = try call("endpoint test")
+        #expect(test.status == 0 && test.text.contains("the server accepts connections: 127.0.0.1"), "\(test.text)")
+        #expect(test.text.contains("endpoint test main --store"), "\(test.text)")
+        // Only one in ten seconds.
+        let again = try call("endpoint test --store --at 52.5,13.4")
+        #expect(again.status == 1 && again.text.contains("less than 10 s ago"), "\(again.text)")
+        try daemon.stop()
+        // Without the daemon the command asks.
+        let config = rig.path("waypost.toml")
+        let stored = try rig.call(["endpoint", "test", "--store", "--at", "52.5,13.4", "--config", config])
+        #expect(stored.status == 0 && stored.text.contains("the server took the test location"), "\(stored.text)")
+        let location = try #require(try rig.received().last)
+        #expect(location.latitude == 52.5 && location.reason == "test")
+        _ = try rig.stopCollector()
+        let refused = try rig.call(["endpoint", "test", "--config", config])
+        #expect(refused.status == 1 && refused.text.contains("does the server run"), "\(refused.text)")
+    }
+
+    /// A server that shows the last location, as Home Assistant does, would show an odometer of 0 else.
+    @Test func aTestLocationSaysWhatTheNewestFixSays() throws {
+        try rig.startCollector()
+        try rig.configure(
+            source: Rig.log(rig.write(DemoDrive.lastTrip), follow: true) + "\nstale_after = \"1h\"",
+            endpoint: "batch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("motion", "kept") { ($0 as? Int ?? 0) >= 124 }
+        try rig.waitForEndpoint { $0["waiting"] as? Int == 0 }
+        let stored = try call("endpoint test --store")
+        #expect(stored.status == 0, "\(stored.text)")
+        let location = try #require(try rig.received().last)
+        #expect(location.reason == "test" && (location.members["odometer"] as? Double ?? 0) > 100, "\(location)")
         #expect(daemon.isRunning)
     }
 
@@ -95,7 +137,8 @@ import Testing
         #expect(list.text.contains("\n  do: ") && list.text.contains("waypost endpoint resume main"), "\(list.text)")
         try rig.waitFor("queue", "queue_depth") { $0 as? Int == rows }
         let (status, text) = try call("status")
-        #expect(status == 1 && text.contains("endpoint   main: stopped (gone), \(rows) waiting"), "\(text)")
+        #expect(status == 1 && text.contains("server     main: stopped (gone), "), "\(text)")
+        #expect(try call("status --all").text.contains("endpoint   main: stopped (gone), \(rows) waiting"))
         #expect(try call("endpoint resume main").text == "main: resumed\n")
         #expect(try call("flush").status == 0)
         #expect(try rig.received().count == rows)
@@ -160,7 +203,7 @@ import Testing
         try areRefused("with a daemon")
         // No server listens.
         let flush = try call("flush")
-        let words = "main: 0 accepted, \(rows) waiting: "
+        let words = "main: nothing accepted, \(rows) waiting: "
         #expect(flush.status == 1 && flush.text.contains(words) && flush.text.contains("refused"), "\(flush.text)")
         try daemon.stop(within: 20)
         try areRefused("without one")
@@ -246,17 +289,17 @@ import Testing
         #expect(exported.allSatisfy { $0["endpoint"] as? String == "main" && $0["reason"] as? String == "rebound" })
         let ids = exported.compactMap { $0["id"] as? Int }
         let (first, last) = try (#require(ids.first), #require(ids.last))
-        #expect(try call("quarantine drop --id \(first)").text == "deleted: 1 row\n")
+        #expect(try call("quarantine drop --id \(first)").text == "deleted: 1 location\n")
         #expect(try call("quarantine drop").status == 64)
         let daemon = try rig.startDaemon()
         try daemon.waitFor("started")
-        #expect(try call("quarantine retry --endpoint main --id \(last)").text == "to be sent again: 1 row\n")
+        #expect(try call("quarantine retry --endpoint main --id \(last)").text == "to be sent again: 1 location\n")
         let flush = try call("flush")
         #expect(flush.status == 0, "\(flush.text)")
         // A heartbeat may be behind the drive.
         let seqs = try rig.received().map(\.seq)
         #expect(seqs.contains(rows) && seqs.allSatisfy { $0 >= rows }, "\(seqs)")
-        #expect(try call("quarantine drop --all").text == "deleted: \(lines.count - 2) rows\n")
+        #expect(try call("quarantine drop --all").text == "deleted: \(lines.count - 2) locations\n")
         #expect(try call("quarantine list").text.isEmpty)
         #expect(daemon.isRunning)
     }
@@ -327,7 +370,7 @@ import Testing
         #expect(motion["trackables"] as? Int == 900)
         #expect((motion["resolutions"] as? [String: Any])?.count ?? 0 > 50)
         #expect((report["endpoints"] as? [Any])?.count == 1)
-        let shown = try call("status")
+        let shown = try call("status --all")
         #expect(shown.text.contains("and 880 more trackables"), "\(shown.text)")
     }
 }

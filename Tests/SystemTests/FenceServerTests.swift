@@ -62,7 +62,7 @@ import Testing
         try daemon.waitFor("geofences venue: 2 geofences: 2 added, 0 gone, 0 changed")
         #expect(server.requests.first?.head.first == "GET /venues/42 HTTP/1.1")
         #expect(try refresh(rig) == (0, "venue: unchanged, 2 geofences\n"))
-        let shown = try rig.command("status").text
+        let shown = try rig.command("status --all").text
         let words = ["           venue: 2 geofences, ", " old, asked again in "]
         #expect(words.filter { !shown.contains($0) } == [], "\(shown)")
         #expect(try rig.command("geofences refresh other").status == 1)

@@ -88,7 +88,7 @@ import Testing
         try daemon.waitFor("stationary since")
         let geofences = try #require(rig.status().object("motion.geofences"))
         #expect(geofences.int("fences") == 3 && geofences["ids"] as? [String] == ["home"])
-        #expect(try rig.command("status").text.contains("geofences  inside home\n"))
+        #expect(try rig.command("status --all").text.contains("geofences  inside home\n"))
         try daemon.stop()
     }
 }

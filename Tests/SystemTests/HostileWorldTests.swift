@@ -75,7 +75,7 @@ import Testing
             receiver.send((0..<500).map { _ in UInt8.random(in: 0x80...0xFF, using: &generator) })
             return $0 as? String == "unreadable"
         }
-        #expect(daemon.text.contains("unreadable: bytes, but no sentence: another speed"))
+        #expect(daemon.text.contains("unreadable: the receiver sends data, but no NMEA"))
         receiver.send(DemoDrive.bytes(0..<180))
         try rig.waitFor("source", "state") { $0 as? String == "receiving" }
         try daemon.stop()

@@ -115,7 +115,10 @@ import Testing
         try rig.reconfigure("[control]", to: "commit_window = \"1s\"\n[control]")
         for _ in 0..<2 {
             let reply = try reload(rig)
-            #expect(reply.status == 0 && reply.text.contains("at the next start: [device] id"), "\(reply.text)")
+            let words = "after a restart (sudo systemctl restart waypost): [device] id"
+            #expect(reply.status == 0 && reply.text.contains(words), "\(reply.text)")
+            let problem = "configuration: [device] id will take effect at a restart: sudo systemctl restart waypost"
+            #expect(try rig.call(["status", "--socket", rig.path("control.sock")]).text.contains(problem))
         }
         #expect(daemon.text.contains("in effect now: [outbox] commit_window"))
         let again = try reload(rig)

@@ -40,11 +40,11 @@ import Testing
     @Test func setsAndClearsTheConstantEngine() throws {
         let set = try call(["engine", "set"] + fine)
         #expect(set.status == 0 && set.text == "constant: high, 1 s, 5 m\n", "\(set.text)")
-        var status = try call(["status"])
+        var status = try call(["status", "--all"])
         #expect(status.text.contains("engine     constant: high, 1 s, 5 m\n"), "\(status.text)")
         let clear = try call(["engine", "clear"])
         #expect(clear.status == 0 && clear.text == "dynamic: balanced, 3 s, 10 m\n", "\(clear.text)")
-        status = try call(["status"])
+        status = try call(["status", "--all"])
         #expect(status.text.contains("engine     dynamic: balanced, 3 s, 10 m\n"), "\(status.text)")
         #expect(status.text.contains("trackable  van: low, 60 s, 100 m; subscribers 0\n"), "\(status.text)")
     }
@@ -105,7 +105,7 @@ import Testing
         let boost = #"{"do":"boost","seconds":600,"resolution":{"priority":"high","interval_ms":500,"displacement":1}}"#
         #expect(try rig.order(boost).int("engine.interval_ms") == 500)
         #expect(try load()["interval_ms"] as? Int == 500)
-        #expect(try call(["status"]).text.contains("\nboost "))
+        #expect(try call(["status", "--all"]).text.contains("\nboost "))
         #expect(try rig.order(#"{"do":"boost","clear":true}"#)["ok"] as? Bool == true)
         #expect(try load()["interval_ms"] as? Int == 3000)
     }

@@ -20,7 +20,7 @@ import Testing
         #expect(status.words("line").hasPrefix("stationary, outside the schedule, "))
         let pace = try rig.command("pace moving")
         #expect(pace.status == 0 && pace.text.contains("stationary"), "\(pace)")
-        let text = try rig.command("status").text
+        let text = try rig.command("status --all").text
         #expect(text.contains("\nschedule   not tracking until 2026-03-09T07:00:00.000Z\n"), "\(text)")
         try daemon.stop(within: 20)
     }

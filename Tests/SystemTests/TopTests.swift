@@ -173,6 +173,18 @@ import Testing
         #expect(daemon.isRunning)
     }
 
+    /// The other page of colours.
+    @Test func theStatusIsGreenOnATerminal() throws {
+        let daemon = try startDriven()
+        let program = try BuiltProducts.executable("waypost").path
+        let socket = rig.path("control.sock")
+        let pane = try Pane(rig, 80, 24, "NO_COLOR= '\(program)' status --socket '\(socket)'; echo left")
+        _ = try pane.waitFor("left")
+        let raw = try pane.captured("-e")
+        #expect(raw.contains { $0.contains("\u{1b}[32mwaypost ") && !$0.contains("x1b") }, "\(raw)")
+        #expect(daemon.isRunning)
+    }
+
     @Test func withoutUnicodeColourOrTerminalThereIsOnlyText() throws {
         let daemon = try startDriven()
         let pane = try pane(environment: "LC_ALL=C NO_COLOR=1")
@@ -188,6 +200,17 @@ import Testing
         #expect(daemon.isRunning)
         // The status has no place.
         #expect(try !rig.says("status", "--json", "--socket", rig.path("control.sock")).contains("52.49"))
+    }
+
+    @Test func aStatusHasItsColoursInATerminal() throws {
+        let daemon = try startDriven()
+        let program = try BuiltProducts.executable("waypost").path
+        let command = "env -u NO_COLOR '\(program)' status --socket '\(rig.path("control.sock"))'"
+        let pane = try Pane(rig, 80, 24, command)
+        _ = try pane.waitFor("receiver")
+        let raw = try pane.captured("-e").joined(separator: "\n")
+        #expect(raw.contains("\u{1b}[3") && !raw.contains(#"\x1b"#), "\(raw)")
+        #expect(daemon.isRunning)
     }
 
     // Hostile text

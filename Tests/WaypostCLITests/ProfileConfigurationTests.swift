@@ -101,6 +101,11 @@ import Testing
             "[profile.mine]\nextends = \"mine\"",
             "w.toml:8:11: profile.mine.extends: found a cycle (mine → mine), expected a chain that ends"
         ),
+        (
+            "[profile.mine]\nextends = \"p1\"\n"
+                + (1...20).map { "[profile.p\($0)]\nextends = \"p\($0 + 1)\"\n" }.joined(),
+            "w.toml:38:11: profile.p15.extends: found a chain of more than 16 profiles, expected a shorter one"
+        ),
         ("[profile.mine]\nrecord = { t = 2024-01-01 }", "w.toml:8:"),
         (
             "[profile.mine]\nheaders = { Authorization = \"Bearer hunter2\" }\nrecord = { v = \"$lat\" }",

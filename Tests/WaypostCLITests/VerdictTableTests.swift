@@ -186,7 +186,10 @@ import Testing
         let shown = try "\(AnswerReport(ProfileFixture(name: "waypost-mqtt").config()))"
         let held = "#   not confirmed  0x10: not stored: only the oldest is sent again\n"
         #expect(shown.contains(held), "\(shown)")
-        #expect(shown.contains("#   taken          0x8E: another client has this client id: nothing is sent\n"))
+        #expect(
+            shown.contains(
+                "#   taken          0x8E: another client has this client id: nothing is sent (a pause before any acceptance)\n"
+            ))
         let latest = try "\(AnswerReport(ProfileFixture(name: "home-assistant-mqtt").config()))"
         #expect(latest.contains("#   not confirmed  0x10: settled, since only the newest counts\n"))
     }

@@ -53,6 +53,21 @@ struct DaemonOptions: ParsableArguments {
         }
     }
 
+    /// - Returns: nil where no daemon runs.
+    /// - Throws: `ExitCode`, after what is wrong was printed.
+    func sendIfRunning<Request: ControlRequest>(_ request: Request) throws -> Request.Reply? {
+        let socket = place().socket
+        do {
+            let client = ControlClient(path: socket.path, timeoutSeconds: ControlClient.longestSeconds)
+            return try Self.read(FileOwner.acting(as: socket.author) { try client.ask(ControlFrame.line(request)) })
+        } catch let error as SystemError {
+            try passIfPermitted(error)
+            if error.code == ENOENT || error.code == ECONNREFUSED { return nil }
+            printError("waypost: the daemon does not answer: \(error)")
+            throw ExitCode(2)
+        }
+    }
+
     /// Sends a request that concerns the queue: to the daemon, or without one to the queue itself.
     /// - Throws: `ExitCode`, after what is wrong and what to do was printed.
     func order<Request: ControlRequest>(_ request: Request) throws -> Request.Reply {

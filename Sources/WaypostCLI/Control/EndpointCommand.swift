@@ -1,17 +1,19 @@
 import Agent
 import ArgumentParser
+import Configuration
 import ControlProtocol
 import Positioning
 
 struct EndpointCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "endpoint", abstract: "Show the endpoints; resume, bind or drop one.",
+        commandName: "endpoint", abstract: "Show the endpoints; test, resume, bind or drop one.",
         discussion: """
-            A paused or stopped endpoint continues after 'resume'. One whose address, device or asset changed while rows \
-            waited (rebind), or whose asset another device took over (taken), continues after 'bind', which keeps the waiting \
-            rows, or after 'drop', which deletes them. Without a daemon the command changes the queue itself.
+            A paused or stopped endpoint continues after 'resume'. One whose device or asset changed while rows waited, \
+            or the address of a server that had accepted some (rebind), or whose asset another device took over (taken), \
+            continues after 'bind', which keeps the waiting rows, or after 'drop', which deletes them. Without a daemon the \
+            command changes the queue itself.
             """,
-        subcommands: [List.self, Bind.self, Resume.self, Drop.self], defaultSubcommand: List.self)
+        subcommands: [List.self, Test.self, Bind.self, Resume.self, Drop.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -19,6 +21,9 @@ struct EndpointCommand: ParsableCommand {
             discussion:
                 "Exit status: 0 all is well, 1 an endpoint needs attention. Without a daemon it shows what the queue knows."
         )
+
+        @Flag(help: "Print an object of JSON for each, as in endpoints of status --json.")
+        var json = false
 
         @OptionGroup var daemon: DaemonOptions
 
@@ -28,7 +33,7 @@ struct EndpointCommand: ParsableCommand {
             while true {
                 let page = try daemon.order(EndpointRequest("list", after: after))
                 for endpoint in page.endpoints ?? [] {
-                    endpoint.lines.forEach(printLine)
+                    if json { printJSON(endpoint.json) } else { endpoint.lines.forEach(printLine) }
                     needsAttention = needsAttention || endpoint.state != "active" || endpoint.problem != nil
                 }
                 guard page.endpointsMore ?? 0 > 0, let last = page.endpoints?.last else { break }
@@ -36,6 +41,75 @@ struct EndpointCommand: ParsableCommand {
             }
             try finishOutput()
             if needsAttention { throw ExitCode(1) }
+        }
+    }
+
+    struct Test: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "test", abstract: "Send one request to a server, and explain the answer.",
+            discussion: """
+                A running daemon sends it over its own connection, at most once in 10 s; without one this command does, as user \
+                waypost, and a broker sees another client id. It stores nothing, unless the profile has no request for that and \
+                --store is given: then a test location is sent, whose id is that of no other. \
+                Exit status: 0 all is well, 1 it is not, 77 not permitted.
+                """)
+
+        @Argument(help: "The endpoint; not needed where there is one.")
+        var name: String?
+
+        @Flag(help: "Have the server store a test location: at the last fix, or at --at.")
+        var store = false
+
+        @Option(help: "Where the test location is: LAT,LON in degrees.")
+        var at: Place?
+
+        @Flag(help: "Print one object of JSON.")
+        var json = false
+
+        @Flag(help: .hidden)
+        var alone = false
+
+        @OptionGroup var daemon: DaemonOptions
+
+        func run() throws {
+            let reply = try test()
+            if json { printJSON(reply.json) } else { reply.lines.forEach(printLine) }
+            try finishOutput()
+            if !reply.isWell { throw ExitCode(1) }
+        }
+
+        private func test() throws -> EndpointTestReply {
+            var request = EndpointRequest("test", name)
+            request.store = store ? true : nil
+            (request.latitude, request.longitude) = (at?.coordinate.latitude, at?.coordinate.longitude)
+            if !alone, let reply = try daemon.sendIfRunning(request) { return reply.test ?? EndpointTestReply() }
+            let loaded = try ConfigurationFile.load(daemon.config).config
+            let config: EndpointConfig
+            do throws(ControlError) {
+                let settings = try EndpointTest.chosen(name, of: loaded.endpoints.map(\.settings))
+                guard let found = loaded.endpoints.first(where: { $0.settings.name == settings.name }) else {
+                    return EndpointTestReply()
+                }
+                config = found
+            } catch { throw fail(error.message + (error.hint.map { " (\($0))" } ?? ""), exitCode: 1) }
+            try ServiceUser.assume()
+            var test = EndpointTest()
+            (test.stores, test.place) = (store, at?.coordinate)
+            return test.runAlone(
+                config, environment: ServiceUser.environment, stateDirectory: loaded.outbox.directory)
+        }
+    }
+
+    /// A place as people write it.
+    struct Place: ExpressibleByArgument {
+        let coordinate: Coordinate
+
+        init?(argument: String) {
+            let parts = argument.split(separator: ",").compactMap { Double($0.filter { $0 != " " }) }
+            guard parts.count == 2, let coordinate = Coordinate(latitude: parts[0], longitude: parts[1]) else {
+                return nil
+            }
+            self.coordinate = coordinate
         }
     }
 
@@ -120,9 +194,27 @@ extension EndpointStatus {
     }
 }
 
+extension EndpointTestReply {
+    /// `traccar: the server accepts connections: traccar.lan:5055 (12 ms)`, and below it what a test with --store would do.
+    var lines: [String] {
+        let time = milliseconds.map { " (\(Int(max(1, $0.rounded()))) ms)" } ?? ""
+        var lines = ["\(endpoint): \(isWell ? "" : "failed: ")\(words)\(isWell ? time : "")"]
+        if isWell, let profile {
+            lines.append(
+                "  profile \(profile) has no request that stores nothing, so this shows only that the server is there")
+            lines.append("  a test location shows the rest: waypost endpoint test \(endpoint) --store")
+            if let wouldStore { lines.append("  it would be sent as: \(wouldStore)") }
+        } else if isWell, sent == "connection" {
+            lines.append(
+                "  whether it takes locations shows the first one, or: waypost endpoint test \(endpoint) --store")
+        }
+        return lines
+    }
+}
+
 extension OrderReply {
     /// `3 rows`
-    var count: String { InWords.count(rows ?? 0, "row") }
+    var count: String { InWords.count(rows ?? 0, "location") }
 
     /// `3 rows (seq 7 to 9)`
     var words: String {

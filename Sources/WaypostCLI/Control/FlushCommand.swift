@@ -1,6 +1,7 @@
 import Agent
 import ArgumentParser
 import ControlProtocol
+import Positioning
 
 struct FlushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -29,11 +30,27 @@ struct FlushCommand: ParsableCommand {
         }
         let endpoints = answer.endpoints ?? []
         for endpoint in endpoints {
-            printLine(
-                "\(endpoint.name): \(endpoint.accepted) accepted, \(endpoint.waiting) waiting"
-                    + (endpoint.problem.map { ": \($0)" } ?? ""))
+            printLine("\(endpoint.name): \(endpoint.words)")
         }
         try finishOutput()
         if endpoints.contains(where: { $0.waiting > 0 && $0.problem != nil }) { throw ExitCode(1) }
+    }
+}
+
+extension FlushRequest.Reply.Endpoint {
+    /// `12 accepted, 0 waiting`
+    var words: String {
+        let problem = problem.map { ": \($0)" } ?? ""
+        guard accepted == 0 else { return "\(accepted) accepted, \(waiting) waiting\(problem)" }
+        guard waiting == 0 else { return "nothing accepted, \(waiting) waiting\(problem)" }
+        let age = contactAge.map { " \(InWords.span(seconds: $0)) ago" } ?? ""
+        let contact =
+            switch contact {
+            case "accepted": "; last upload\(age)"
+            case "reached": "; the server was reached\(age), and nothing was sent yet"
+            case "never": "; the server was not reached yet"
+            default: ""
+            }
+        return "nothing accepted, since nothing waits\(contact)\(problem)"
     }
 }

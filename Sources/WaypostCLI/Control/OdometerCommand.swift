@@ -9,7 +9,10 @@ struct OdometerCommand: ParsableCommand {
     struct Set: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "set", abstract: "Set the odometer, for example to that of the vehicle.",
-            discussion: "The length of a trip in progress does not change. waypost status shows the odometer.")
+            discussion: """
+                The length of a trip in progress does not change. waypost status shows the odometer. Exit status: 0 set and \
+                stored, 1 set and not stored, since the disk refuses, or too many changes by request, 2 no daemon answers.
+                """)
 
         @Argument(help: "Metres, 0 or more.")
         var metres: Double
@@ -23,7 +26,9 @@ struct OdometerCommand: ParsableCommand {
         }
 
         func run() throws {
-            printLine("odometer \(try daemon.send(OdometerRequest(metres: metres)).odometer) m")
+            let reply = try daemon.send(
+                OdometerRequest(metres: metres), timeoutSeconds: ControlClient.longestSeconds)
+            printLine("odometer \(reply.odometer) m")
             try finishOutput()
         }
     }

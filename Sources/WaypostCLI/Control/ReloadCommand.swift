@@ -16,7 +16,9 @@ struct ReloadCommand: ParsableCommand {
         let answer = try daemon.send(ReloadRequest(), timeoutSeconds: 30)
         let live = answer.live.joined(separator: ", ")
         printLine(live.isEmpty ? "nothing that takes effect now has changed" : "in effect now: \(live)")
-        if !answer.restart.isEmpty { printLine("at the next start: \(answer.restart.joined(separator: ", "))") }
+        if !answer.restart.isEmpty {
+            printLine("after a restart (sudo systemctl restart waypost): \(answer.restart.joined(separator: ", "))")
+        }
         try finishOutput()
     }
 }

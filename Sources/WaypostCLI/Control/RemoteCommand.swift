@@ -7,11 +7,12 @@ struct RemoteCommand: ParsableCommand {
         commandName: "remote", abstract: "Show or discard settings that a server sent.",
         discussion: """
             show prints the version in force, its trial, what was refused and why, the last command, and the keys that \
-            a server may set. clear returns to the file at once; versions that the device has seen are not tried again, \
+            a server may set. clear returns to the file, and ends once that is stored; versions that the device has seen are not tried again, \
             newer ones are. forget does the same and forgets what was refused, and, where documents are not signed, which \
             versions were accepted. Signed ones stay refused unless they are above the highest that was accepted, or \
             --accept-older is given. clear and forget are for root and the user of the daemon. \
-            Exit status: 0 done, 1 the file allows no settings from afar or it is not permitted, 2 no daemon answers.
+            Exit status: 0 done, 1 the file allows no settings from afar, it is not permitted, or it could not be stored, \
+            2 no daemon answers.
             """)
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -24,6 +25,9 @@ struct RemoteCommand: ParsableCommand {
     @Flag(help: "With forget: take older signed documents again, for a server whose versions begin again.")
     var acceptOlder = false
 
+    @Flag(help: "Print one object of JSON, as remote of status --json.")
+    var json = false
+
     @OptionGroup var daemon: DaemonOptions
 
     func validate() throws {
@@ -31,7 +35,10 @@ struct RemoteCommand: ParsableCommand {
     }
 
     func run() throws {
-        try daemon.send(RemoteRequest(action: action.rawValue, acceptsOlder: acceptOlder)).lines.forEach(printLine)
+        let status = try daemon.send(
+            RemoteRequest(action: action.rawValue, acceptsOlder: acceptOlder),
+            timeoutSeconds: ControlClient.longestSeconds)
+        if json { printJSON(status.json) } else { status.lines.forEach(printLine) }
         try finishOutput()
     }
 }

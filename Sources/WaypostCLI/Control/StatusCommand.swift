@@ -1,15 +1,26 @@
 import ArgumentParser
 import Configuration
 import ControlProtocol
+import Glibc
 import JSON
 import Positioning
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show state, health and counters of the running daemon.",
-        discussion: "Exit status: 0 all is well, 1 something needs attention, 2 no daemon answers.")
+        discussion: """
+            What it does now, its receiver, servers and queue, and what is wrong; --all prints everything.
+
+            Exit status: 0 all is well, 1 something needs attention, 2 no daemon answers.
+            """)
 
     @OptionGroup var daemon: DaemonOptions
+
+    @Flag(name: .customLong("all"), help: "Print everything that there is to know.")
+    var printsAll = false
+
+    @Flag(name: .customLong("where"), help: "Also print where the asset is: not for a report that others read.")
+    var saysWhere = false
 
     @Flag(help: "Print everything as one JSON object.")
     var json = false
@@ -19,6 +30,9 @@ struct StatusCommand: ParsableCommand {
 
     func validate() throws {
         if json, prometheus { throw ValidationError("--json and --prometheus exclude each other.") }
+        if saysWhere, json || prometheus || printsAll {
+            throw ValidationError("--where belongs to the short form alone.")
+        }
     }
 
     func run() throws {
@@ -27,14 +41,35 @@ struct StatusCommand: ParsableCommand {
             if let more = summary.endpointsMore {
                 printError("waypost: \(more) more endpoints do not fit: see [metrics]")
             }
-            print(Exposition.prometheus.text(summary), terminator: "")
+            printText(Exposition.prometheus.text(summary), terminator: "")
         } else if json {
             printJSON(String(decoding: reply, as: UTF8.self))
         } else {
-            summary.lines.forEach(printLine)
+            let isTerminal = isatty(STDOUT_FILENO) == 1
+            let isColoured = isTerminal && getenv("NO_COLOR").map { $0.pointee == 0 } ?? true
+            for line in try lines(summary) {
+                let colour = isColoured ? Self.colour(of: line) : nil
+                // What is copied from a file or a pipe stays on its line.
+                let parts = isTerminal ? StatusPage.wrapped(line, columns: Terminal.columns) : [line]
+                for part in parts { printLine(part, colour: colour) }
+            }
         }
         try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
+    }
+}
+
+extension StatusCommand {
+    private func lines(_ status: Status) throws -> [String] {
+        if printsAll { return status.lines }
+        let look = saysWhere ? try daemon.send(LookRequest()) : nil
+        let now = UTCTime(milliseconds: Int64(time(nil)) * 1000)
+        return StatusPage(status: status, look: look, now: now, local: LocalTime.words).lines
+    }
+
+    /// Red or green; nil = as it is.
+    private static func colour(of line: String) -> String? {
+        line.hasPrefix("problem") || line.hasSuffix(": degraded") ? "31" : line.hasSuffix(": ok") ? "32" : nil
     }
 }
 
@@ -106,7 +141,7 @@ extension Status {
         for source in motion.geofences?.sources ?? [] { lines.append("           \(source.words)") }
         if let beacons { lines.append("beacons    \(beacons.text)") }
         for source in beacons?.sources ?? [] { lines.append("           \(source.words)") }
-        lines.append("queue      \(InWords.count(queue.depth, "row"))")
+        lines.append("queue      \(InWords.count(queue.depth, "location"))")
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }

@@ -1,12 +1,14 @@
 import Agent
 import ArgumentParser
+import Configuration
+import JSON
 
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Check a configuration.",
         discussion: """
             Reports every problem at once, as file:line:column: key: what was found and what was expected. \
-            Exit status: 0 it can be used, 78 it cannot. A gpsd source is queried for at most three seconds; \
+            Exit status: 0 it can be used, 78 it cannot. A gpsd source is queried for at most ten seconds; \
             what is missing there is a warning.
             """)
 
@@ -20,8 +22,24 @@ struct CheckCommand: ParsableCommand {
     )
     var prints = false
 
+    @Flag(help: "Print one object of JSON: whether it is valid, and each problem and warning.")
+    var json = false
+
+    func validate() throws {
+        if prints, json { throw ValidationError("--print and --json exclude each other.") }
+    }
+
     func run() throws {
-        var loaded = try ConfigurationFile.load(file)
+        var loaded = try ConfigurationFile.load(
+            file,
+            log: { problems in
+                guard json, !Denial.forbidsReading(file) else { return false }
+                printJSON(Self.json(file, problems: problems.problems.map { "\($0)" }, problems.warnings))
+                return true
+            }
+        ) { () throws(ConfigurationProblems) in
+            try AgentConfig.load(path: file, environment: ConfigurationFile.environment(requiresCredentials: false))
+        }
         let environment = ConfigurationFile.environment(requiresCredentials: false)
         // The daemon writes these settings.
         let remoteProblem: String?
@@ -32,17 +50,60 @@ struct CheckCommand: ParsableCommand {
         } catch {
             remoteProblem = "settings from afar are not shown: \(error)"
         }
-        for warning in loaded.warnings { printError("warning: \(warning)") }
         let look = loaded.config.source.look()
-        for problem in look.problems { printError("warning: source: \(problem)") }
-        if let remoteProblem { printError("warning: \(remoteProblem)") }
+        let credentials = CredentialCheck(loaded.config, isOfUnit: file == ConfigurationFile.standardPath)
+        let warnings =
+            loaded.warnings.map { "\($0)" } + look.problems.map { "source: \($0)" } + [remoteProblem].compactMap(\.self)
+            + credentials.warnings + Self.example(loaded.config)
+        guard credentials.problems.isEmpty else {
+            if json {
+                printJSON(Self.json(file, problems: credentials.problems, warnings))
+            } else {
+                for warning in warnings { printError("warning: \(warning)") }
+                for problem in credentials.problems { printError("\(file): \(problem)") }
+            }
+            try finishOutput()
+            throw ExitCode(78)
+        }
+        if json {
+            printJSON(Self.json(file, problems: [], warnings, source: look.found))
+            return try finishOutput()
+        }
+        for warning in warnings { printError("warning: \(warning)") }
         if prints {
-            print(loaded.effective, AnswerReport(loaded.config), separator: "", terminator: "")
+            printText("\(loaded.effective)\(AnswerReport(loaded.config))", terminator: "")
         } else {
             printLine("\(file): valid\(loaded.warnings.isEmpty ? "" : ", with warnings")")
             if let found = look.found { printLine("source: \(found)") }
             for cost in ViewerCost.all(loaded.config) { printLine(cost.words) }
         }
         try finishOutput()
+    }
+
+    /// The server of the shipped example is nobody's.
+    private static func example(_ config: AgentConfig) -> [String] {
+        config.endpoints.filter { $0.settings.baseURL == "http://127.0.0.1:8080" }.map {
+            "endpoint \($0.settings.name): this is the server of the example: name yours, or sudo waypost init asks for it"
+        }
+    }
+
+    private static func json(
+        _ file: String, problems: [String], _ warnings: [some CustomStringConvertible], source: String? = nil
+    ) -> String {
+        var writer = JSONWriter()
+        func list(_ key: StaticString, _ texts: [String]) {
+            writer.key(key)
+            writer.beginArray()
+            for text in texts { writer.value(text) }
+            writer.endArray()
+        }
+        writer.beginObject()
+        writer.field("file", file)
+        writer.field("valid", problems.isEmpty)
+        list("problems", problems)
+        list("warnings", warnings.map { "\($0)" })
+        writer.field("source", source)
+        writer.endObject()
+        return String(decoding: writer.bytes, as: UTF8.self)
     }
 }

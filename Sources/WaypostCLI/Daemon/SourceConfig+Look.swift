@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import Sensors
 
 extension SourceConfig {
@@ -9,7 +10,7 @@ extension SourceConfig {
         var problems: [String] = []
     }
 
-    /// Asks gpsd, where it is the source or may have the line of the source: three seconds at most. Everything else shows
+    /// Asks gpsd, where it is the source or may have the line of the source: ten seconds at most. Everything else shows
     /// when the daemon opens it.
     func look() -> Look {
         switch self {
@@ -17,8 +18,19 @@ extension SourceConfig {
             let finding = settings.inquire()
             // These names come from whoever answers on the port.
             return Look(found: finding.words, problems: finding.problem.map { [$0] } ?? [])
-        case .serial(let settings): return Look(problems: rivals(of: settings))
+        case .serial(let settings): return Look(problems: missing(settings.device) + rivals(of: settings))
+        case .file(let settings) where settings.path != "-": return Look(problems: missing(.path(settings.path)))
         case .file, .tcp, .udp: return Look()
+        }
+    }
+
+    private func missing(_ name: SerialName) -> [String] {
+        switch name {
+        case .path(let path):
+            guard access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR else { return [] }
+            if case .file = self { return ["\(path) is not there"] }
+            return ["\(path) is not there: is the receiver plugged in? ls -l /dev/serial/by-id, or sudo waypost init"]
+        case .usb: return name.absence.map { [$0] } ?? []
         }
     }
 

@@ -29,15 +29,9 @@ struct DoctorCommand: ParsableCommand {
         if json {
             printJSON(examination.json)
         } else {
-            examination.lines(listsAll: all, columns: Self.columns).forEach(printLine)
+            examination.lines(listsAll: all, columns: Terminal.columns).forEach(printLine)
         }
         try finishOutput()
         if examination.exitStatus != 0 { throw ExitCode(examination.exitStatus) }
-    }
-
-    /// Of the terminal; 80 for a file or a program.
-    private static var columns: Int {
-        var (columns, rows): (Int32, Int32) = (0, 0)
-        return waypost_terminal_size(STDOUT_FILENO, &columns, &rows) == 0 && columns > 0 ? Int(columns) : 80
     }
 }

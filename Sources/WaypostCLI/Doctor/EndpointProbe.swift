@@ -39,11 +39,11 @@ enum EndpointProbe {
                 answers.reaches[index] = reach
                 if answers.reaches.count == endpoints.count { loop.stop() }
             }
-            uplink.send(request(endpoint)) { outcome in
+            uplink.send(request(endpoint, index)) { outcome in
                 let milliseconds = Int((loop.host.bootTime.duration(since: started)).milliseconds)
                 var reach = reach(endpoint, outcome, milliseconds, host: loop.host)
                 guard case .reply = outcome.result else { return ended(reach) }
-                uplink.send(request(endpoint, padded: true)) { outcome in
+                uplink.send(request(endpoint, index, padded: true)) { outcome in
                     if case .failed(.timeout) = outcome.result, outcome.written != .whole {
                         let words = "small requests pass and longer ones hang: long packets are probably lost (MTU)"
                         reach.failure = .init(layer: "request", message: "\(reach.peer): \(words)")
@@ -114,7 +114,8 @@ enum EndpointProbe {
         return reference.flatMap { Secret.path(of: $0, variables) }
     }
 
-    private static func request(_ endpoint: EndpointConfig, padded: Bool = false) -> UplinkRequest {
+    /// - Parameter index: of the endpoint: two at one broker would end each other's connection.
+    private static func request(_ endpoint: EndpointConfig, _ index: Int, padded: Bool = false) -> UplinkRequest {
         let tls = endpoint.tls.map {
             TLSSettings(
                 authorities: path($0.authorities), certificate: path($0.certificate), key: path($0.key), pins: $0.pins)
@@ -123,7 +124,7 @@ enum EndpointProbe {
             method: "OPTIONS", url: endpoint.settings.baseURL, body: [], timeout: limit, tls: tls)
         if padded { request.headers.append(.init("X-Padding", String(repeating: "-", count: padding))) }
         if endpoint.settings.profile.isForBroker {
-            request.broker = BrokerRequest(session: BrokerSession(clientID: "waypost-doctor-\(getpid())"))
+            request.broker = BrokerRequest(session: BrokerSession(clientID: "waypost-doctor\(index)-\(getpid())"))
         }
         return request
     }
@@ -140,13 +141,18 @@ enum EndpointProbe {
             failure =
                 problem.isUnreached && host.egressRoute(to: nil) == nil && host.egressRoute(to: bareHost) == nil
                 ? .init(layer: "no route", message: "this host has no route to a network")
-                : .init(layer: layer(problem, outcome.written), message: problem.message)
+                : .init(layer: layer(problem, outcome.written), message: words(problem, endpoint.settings))
         }
         var reach = Evidence.Reach(
             endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
             failure: failure, milliseconds: milliseconds)
         if let stages = outcome.stages { reach.stages = stages }
         return reach
+    }
+
+    /// With what helps, in the words of the daemon.
+    private static func words(_ failure: TransportFailure, _ settings: EndpointSettings) -> String {
+        failure.message + (FailureCure.words(for: failure, settings).map { ": \($0)" } ?? "")
     }
 
     private static func layer(_ failure: TransportFailure, _ written: UplinkOutcome.Extent) -> String {

@@ -202,7 +202,7 @@ extension HostLook {
                 let isSmall = info.st_size <= verifiedMax
                 let queue = try QueueReport(path: path)
                 let problems = isVerified && isSmall ? try queue.problems(quick: true) : []
-                return problems.isEmpty ? .sound(try queue.summary().first ?? "") : .damaged(problems)
+                return problems.isEmpty ? .sound(try queue.summary().lines.first ?? "") : .damaged(problems)
             }
         } catch let error as QueueReport.Failure {
             // EX_DATAERR

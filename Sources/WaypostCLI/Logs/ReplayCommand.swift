@@ -15,17 +15,11 @@ struct ReplayCommand: ParsableCommand {
         init?(argument: String) {
             if argument == "html" {
                 self = .html
-            } else if let form = ReplayLog.Format(rawValue: argument) {
+            } else if let form = ReplayLog.Format(rawValue: argument == "txt" ? "text" : argument) {
                 self = .log(form)
             } else {
                 return nil
             }
-        }
-
-        /// That of a file by the end of its name; nil = the name says nothing.
-        init?(ofFile path: String) {
-            guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return nil }
-            self.init(argument: path[path.index(after: dot)...].lowercased())
         }
 
         static var allValueStrings: [String] { ReplayLog.Format.allCases.map(\.rawValue) + ["html"] }
@@ -68,9 +62,12 @@ struct ReplayCommand: ParsableCommand {
         name: .shortAndLong, help: "The file to write, whole or not at all; - is standard output.", completion: .file())
     var output: String?
 
-    private var form: Format { format ?? output.flatMap(Format.init(ofFile:)) ?? .log(.text) }
+    private func form() throws -> Format {
+        try format ?? formatByName(of: output, Format.init(argument:)) ?? .log(.text)
+    }
 
     func validate() throws {
+        let form = try form()
         guard form == .html || !report.isUsed else {
             throw ValidationError("--compare, --title, --hide-ends, --tiles and --attribution need --format html")
         }
@@ -88,8 +85,9 @@ struct ReplayCommand: ParsableCommand {
         if beacons != nil, let config, loaded?.config.beacons.regions.isEmpty ?? true {
             throw fail("\(config) has no [[beacons.regions]], which --beacons needs", exitCode: 64)  // EX_USAGE
         }
-        let file = try outputFile(output, insteadOf: logs + [beacons].compactMap(\.self))
-        switch form {
+        let read = logs + [beacons, config].compactMap(\.self) + (loaded?.allFiles ?? [])
+        let file = try outputFile(output, insteadOf: read)
+        switch try form() {
         case .html:
             let page = try report.page(of: logs, loaded, output: file.descriptor)
             do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch {
@@ -100,7 +98,8 @@ struct ReplayCommand: ParsableCommand {
                 let beacons = try beacons.map { (path) throws(LogFailure) in try BeaconLog(path: path) }
                 notify(
                     try ReplayLog(loaded).run(
-                        logs: logs, beacons: beacons, format: form, to: file.descriptor, folder: temporaryFolder()))
+                        logs: logs, beacons: beacons, format: form, to: file.descriptor, folder: temporaryFolder(),
+                        stamp: LocalTime.stamp))
             } catch {
                 throw fail(error)
             }
@@ -109,13 +108,29 @@ struct ReplayCommand: ParsableCommand {
     }
 }
 
+/// The format of a file by the end of its name.
+///
+/// - Returns: nil where there is no file, or it has a name without an end, as `/dev/stdout` has.
+/// - Throws: for an end that no format has.
+func formatByName<Format>(of path: String?, _ format: (String) -> Format?) throws -> Format? {
+    guard let path, let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return nil }
+    let end = path[path.index(after: dot)...].lowercased()
+    guard let known = format(end) else {
+        throw ValidationError("no format ends in .\(end): name one with --format, or end \(path) in that of one")
+    }
+    return known
+}
+
 /// - Parameters:
 ///   - path: nil = standard output.
-///   - inputs: files that are read, none of which may be written.
+///   - inputs: files that are read, none of which may be written; `-` is standard input.
 ///   - replaces: an existing file is replaced; else it is an error.
 func outputFile(_ path: String?, insteadOf inputs: [String] = [], replaces: Bool = true) throws -> OutputFile {
-    if let path, let input = inputs.first(where: { isSameFile($0, path) }) {
-        let problem = input == path ? "is read" : "is the same file as \(input)"
+    if let path, path != "-", let output = FileIdentity(path),
+        let input = inputs.first(where: { output.isSame(as: $0) })
+    {
+        let problem =
+            input == "-" ? "is read, as standard input" : input == path ? "is read" : "is the same file as \(input)"
         throw fail("\(path) \(problem): name another one", exitCode: 64)  // EX_USAGE
     }
     do throws(SystemError) { return try OutputFile(path: path, replaces: replaces) } catch {
@@ -123,10 +138,36 @@ func outputFile(_ path: String?, insteadOf inputs: [String] = [], replaces: Bool
     }
 }
 
-private func isSameFile(_ one: String, _ other: String) -> Bool {
-    var (first, second) = (stat(), stat())
-    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_mode & S_IFMT == S_IFREG
-        && first.st_dev == second.st_dev && first.st_ino == second.st_ino
+/// Which file a name stands for, or will stand for.
+private struct FileIdentity {
+    /// Of the file; nil where it has to be made.
+    private var file: stat?
+    private var folder = stat()
+    private let name: Substring
+
+    /// nil where there can be no file.
+    init?(_ path: String) {
+        var status = stat()
+        if path == "-" {
+            guard fstat(STDIN_FILENO, &status) == 0 else { return nil }
+            (file, name) = (status, "")
+            return
+        }
+        if stat(path, &status) == 0 { file = status }
+        let slash = path.lastIndex(of: "/")
+        name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        let parent = slash.map { String(path[...$0]) } ?? "."
+        guard stat(parent, &folder) == 0 else { return nil }
+    }
+
+    func isSame(as path: String) -> Bool {
+        guard let other = FileIdentity(path) else { return false }
+        if let mine = file, let others = other.file {
+            return mine.st_mode & S_IFMT == S_IFREG && mine.st_dev == others.st_dev && mine.st_ino == others.st_ino
+        }
+        return file == nil && other.file == nil && name == other.name && folder.st_dev == other.folder.st_dev
+            && folder.st_ino == other.folder.st_ino
+    }
 }
 
 /// Says on standard error what of a log was skipped.

@@ -47,6 +47,7 @@ struct ReportArguments: ParsableArguments {
         options.title = title
         options.hideEnds = hideEnds
         options.tiles = tiles
+        options.units = loaded?.config.units ?? .metric
         options.attribution = attribution
         let compared = try compare.map { path in
             (name: path.split(separator: "/").last.map(String.init) ?? path, loaded: try ConfigurationFile.load(path))

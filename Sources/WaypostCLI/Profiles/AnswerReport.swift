@@ -43,8 +43,9 @@ public struct AnswerReport: CustomStringConvertible {
                 case .slowDown: "sent again later, and less of it"
                 case .auth: "the credential is read again, then the endpoint pauses"
                 case .misconfigured: "the endpoint pauses"
-                case .bisect: "the row to blame is quarantined, the others are sent"
-                case .taken: "another client has this client id: nothing is sent"
+                case .bisect: "the others are sent; a row refused alone again and again is quarantined"
+                case .taken:
+                    "another client has this client id: nothing is sent (a pause before any acceptance)"
                 case .version: "again with MQTT 3.1.1, then the endpoint pauses"
                 }
             return (meaning.rawValue, "\(codes): \(what)")

@@ -51,8 +51,12 @@ struct ProfileCommand: ParsableCommand {
 
         @OptionGroup var options: Options
 
+        @Flag(help: "Print an object of JSON for each.")
+        var json = false
+
         func run() throws {
-            for line in try options.report().list() { print(line) }
+            let report = try options.report()
+            for line in json ? report.json() : report.list() { printText(line) }
             try finishOutput()
         }
     }
@@ -69,7 +73,7 @@ struct ProfileCommand: ParsableCommand {
         func run() throws {
             let report = try options.report()
             do throws(ProfileReport.Failure) {
-                print(try report.show(name), terminator: "")
+                printText(try report.show(name), terminator: "")
             } catch {
                 throw fail(error, exitCode: error.exitCode)
             }
@@ -118,7 +122,7 @@ struct ProfileCommand: ParsableCommand {
                 let render = { try report.render(name, for: endpoint, source) }
                 let lines =
                     if case .queue(let path) = source { try NamedPath(path: path).acting(render) } else { try render() }
-                for line in lines { print(line) }
+                for line in lines { printText(line) }
             } catch let error as ProfileReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             } catch let error as SystemError {

@@ -1,5 +1,6 @@
 import Configuration
 import Delivery
+import JSON
 import Live
 import Outbox
 import Positioning
@@ -36,15 +37,30 @@ public struct ProfileReport {
 
     /// One line for each profile: its name, and what it is for.
     public func list() -> [String] {
+        let width = summaries.map(\.name.count).max() ?? 0
+        return summaries.map { name, summary in
+            name + String(repeating: " ", count: width - name.count + 2) + summary
+        }
+    }
+
+    /// The same, an object of JSON for each.
+    func json() -> [String] {
+        summaries.map { name, summary in
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.field("name", name)
+            writer.field("summary", summary)
+            writer.endObject()
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+    }
+
+    private var summaries: [(name: String, summary: String)] {
         let own = profiles.own.map { profile in
             let base = profile.tree["extends"]?.node.text
             return (profile.name, base.map { "own, extends \($0)" } ?? "own")
         }
-        let builtIn = BuiltInProfiles.names.map { ($0, BuiltInProfiles.summary($0)) }
-        let width = (own + builtIn).map(\.0.count).max() ?? 0
-        return (own + builtIn).map { name, summary in
-            name + String(repeating: " ", count: width - name.count + 2) + summary
-        }
+        return own + BuiltInProfiles.names.map { ($0, BuiltInProfiles.summary($0)) }
     }
 
     /// The profile with what it extends, as TOML.

@@ -57,8 +57,11 @@ struct QuarantineCommand: ParsableCommand {
 
         @OptionGroup var source: Source
 
+        @Flag(help: "Print an object of JSON for each.")
+        var json = false
+
         func run() throws {
-            try source.report { try $0.list { printLine($0) } }
+            try source.report { try $0.list { json ? printJSON($0.json) : printLine($0.line) } }
             try finishOutput()
         }
     }
@@ -96,7 +99,7 @@ struct QuarantineCommand: ParsableCommand {
         @OptionGroup var source: Source
 
         func run() throws {
-            let output = try outputFile(file, replaces: false)
+            let output = try outputFile(file, insteadOf: queueFiles(source.options.queue().path), replaces: false)
             try source.report { report in
                 try report.export(only: Set(id)) { line in
                     // Words of a server may be meant for the terminal; that JSON may escape them changes nothing for programs.

@@ -17,18 +17,39 @@ public struct QuarantineReport {
         do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw QueueReport.Failure(error) }
     }
 
-    /// One row a line for people, without coordinates: id, endpoint, seq, time, why, and how often it was sent.
-    public func list(_ take: (String) throws -> Void) throws {
-        try each { record in
+    /// One row, without coordinates.
+    struct Entry {
+        fileprivate let record: QuarantinedLocation
+
+        /// For people: id, endpoint, seq, time, why, and how often it was sent.
+        var line: String {
             let refusal = record.refusal
             var line = "\(record.id)  \(record.endpoint)  seq \(record.row.seq)  \(record.row.date.iso8601)"
             line += "  \(refusal.reason)"
             if let status = refusal.status { line += ", status \(status)" }
             line += ", sent \(InWords.count(refusal.attempts, "time"))"
             if record.isRetried { line += ", to be sent again" }
-            try take(line)
+            return line
+        }
+
+        /// The same for programs.
+        var json: String {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.field("id", record.id)
+            writer.field("endpoint", record.endpoint)
+            writer.field("seq", record.row.seq)
+            writer.field("time", record.row.date.iso8601)
+            writer.field("reason", record.refusal.reason)
+            writer.field("status", record.refusal.status)
+            writer.field("attempts", record.refusal.attempts)
+            writer.field("retried", record.isRetried)
+            writer.endObject()
+            return String(decoding: writer.bytes, as: UTF8.self)
         }
     }
+
+    func list(_ take: (Entry) throws -> Void) throws { try each { try take(Entry(record: $0)) } }
 
     /// One JSON object a line: the record as `$location` of a profile, and why it is here.
     public func export(only ids: Set<Int64> = [], _ take: ([UInt8]) throws -> Void) throws {

@@ -64,8 +64,15 @@ struct QueueCommand: ParsableCommand {
 
         @OptionGroup var options: Options
 
+        @Flag(help: "Print one object of JSON.")
+        var json = false
+
         func run() throws {
-            try options.report { (queue) throws(QueueReport.Failure) in try queue.summary() }
+            let json = json
+            try options.report(asJSON: json) { (queue) throws(QueueReport.Failure) in
+                let summary = try queue.summary()
+                return json ? [summary.json] : summary.lines
+            }
         }
     }
 
@@ -80,17 +87,24 @@ struct QueueCommand: ParsableCommand {
 
         @OptionGroup var options: Options
 
-        @Option(help: "jsonl, gpx, geojson, csv or kml.")
-        var format = QueueExport.Format.jsonl
+        @Option(help: "jsonl, gpx, geojson, csv or kml; without it by the end of --output, else jsonl.")
+        var format: QueueExport.Format?
 
         @Option(
             name: .shortAndLong, help: "The file to write, whole or not at all; - is standard output.",
             completion: .file())
         var output: String?
 
+        private func form() throws -> QueueExport.Format {
+            try format ?? formatByName(of: output, QueueExport.Format.init(rawValue:)) ?? .jsonl
+        }
+
+        func validate() throws { _ = try form() }
+
         func run() throws {
+            let format = try form()
             let queue = try options.queue()
-            let file = try outputFile(output, insteadOf: [queue.path])
+            let file = try outputFile(output, insteadOf: queueFiles(queue.path) + [options.config])
             let damage = try options.acting(on: queue) {
                 let export = try QueueExport(path: $0)
                 try export.write(format, to: file.descriptor, folder: temporaryFolder())
@@ -167,6 +181,13 @@ struct QueueCommand: ParsableCommand {
             }
         }
     }
+}
+
+/// The files of a queue, none of which a command may replace, and what the daemon keeps beside them.
+func queueFiles(_ path: String) -> [String] {
+    let folder = path.parentDirectory
+    return ["", "-wal", "-shm", "-journal", "-lock"].map { path + $0 }
+        + ["remote.state", "remote.version", "last-good.conf"].map { "\(folder)/\($0)" }
 }
 
 extension QueueExport.Format: ExpressibleByArgument {}

@@ -14,6 +14,10 @@ public struct QueueReport {
         public let isDamage: Bool
 
         init(_ error: OutboxError) {
+            guard !Denial.forbidsReading(error.path) else {
+                (isDamage, description, exitCode) = (false, Denial.words(for: error.path), Denial.exitStatus)
+                return
+            }
             isDamage = error.cause == .corrupt
             description = error.description
             exitCode =
@@ -53,16 +57,56 @@ public struct QueueReport {
         do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw Failure(error) }
     }
 
-    /// Depth, oldest and newest, and what waits for each endpoint: one line each.
-    public func summary() throws(Failure) -> [String] {
-        do throws(OutboxError) {
-            let rows = try reader.rowCount()
-            var lines = ["queue \(reader.name): \(rows == 0 ? "empty" : "\(rows) rows")"]
-            if let oldest = try reader.oldest(1).first, let newest = try reader.newest(1).first {
+    /// How much waits, for whom, since when.
+    struct Summary {
+        fileprivate let name: String
+        fileprivate let rows: Int
+        fileprivate let oldest, newest: QueuedLocation?
+        fileprivate let depths: [EndpointDepth]
+
+        /// For people.
+        var lines: [String] {
+            var lines = ["queue \(name): \(rows == 0 ? "empty" : "\(rows) rows")"]
+            if let oldest, let newest {
                 lines.append("oldest  \(oldest.date.iso8601)  seq \(oldest.seq)")
                 lines.append("newest  \(newest.date.iso8601)  seq \(newest.seq)")
             }
-            return try lines + reader.depths().map(Self.line)
+            return lines + depths.map(QueueReport.line)
+        }
+
+        /// For programs.
+        var json: String {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.field("queue", name)
+            writer.field("rows", rows)
+            writer.field("oldest_seq", oldest?.seq)
+            writer.field("oldest_time", oldest?.date.iso8601)
+            writer.field("newest_seq", newest?.seq)
+            writer.field("newest_time", newest?.date.iso8601)
+            writer.key("endpoints")
+            writer.beginArray()
+            for depth in depths {
+                writer.beginObject()
+                writer.field("name", depth.endpoint)
+                writer.field("state", depth.state.word)
+                writer.field("reason", depth.state.reason)
+                writer.field("waiting", depth.waiting + depth.inFlight)
+                writer.field("in_batches", depth.inFlight)
+                writer.field("quarantine_depth", depth.quarantined)
+                writer.endObject()
+            }
+            writer.endArray()
+            writer.endObject()
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+    }
+
+    func summary() throws(Failure) -> Summary {
+        do throws(OutboxError) {
+            return Summary(
+                name: reader.name, rows: try reader.rowCount(), oldest: try reader.oldest(1).first,
+                newest: try reader.newest(1).first, depths: try reader.depths())
         } catch {
             throw Failure(error)
         }
@@ -84,7 +128,7 @@ public struct QueueReport {
         do throws(OutboxError) { return try reader.verify(quick: quick) } catch { throw Failure(error) }
     }
 
-    private static func line(_ depth: EndpointDepth) -> String {
+    fileprivate static func line(_ depth: EndpointDepth) -> String {
         var line = "endpoint \(depth.endpoint): \(depth.waiting + depth.inFlight) waiting"
         if depth.inFlight > 0 { line += ", \(depth.inFlight) of them in a formed batch" }
         if depth.state != .active { line += ", \(depth.state.word)" }

@@ -69,11 +69,15 @@ struct EndpointTable {
         return line
     }
 
+    /// nil = not more than one.
+    func failures(of endpoint: EndpointStatus) -> String? {
+        endpoint.consecutiveFailures.flatMap { $0 > 1 ? "\($0) failures in a row" : nil }
+    }
+
     /// Why it does not send, in words; nil = it does.
     func reason(of endpoint: EndpointStatus) -> String? {
         if let problem = endpoint.problem {
-            let failures = endpoint.consecutiveFailures ?? 0
-            return problem.withoutWait + (failures > 1 ? " (\(failures) in a row)" : "")
+            return problem.withoutWait + (failures(of: endpoint).map { " (\($0))" } ?? "")
         }
         if let sentBy = endpoint.sentBy { return "cannot be reached: \(sentBy) stands in" }
         if let other = endpoint.standsInFor { return "stands in for \(other)" }

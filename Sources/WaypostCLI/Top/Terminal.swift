@@ -57,6 +57,12 @@ final class Terminal {
         return (Int(columns), Int(rows))
     }
 
+    /// Of standard output; 80 for a file or a program.
+    static var columns: Int {
+        var (columns, rows): (Int32, Int32) = (0, 0)
+        return waypost_terminal_size(STDOUT_FILENO, &columns, &rows) == 0 && columns > 0 ? Int(columns) : 80
+    }
+
     private func takeOver() {
         guard !isOurs else { return }
         isOurs = true

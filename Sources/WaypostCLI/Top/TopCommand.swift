@@ -48,8 +48,10 @@ struct TopCommand: ParsableCommand {
         // A daemon of an older version does not know the verb.
         let look: Look? = try? DaemonOptions.read(daemon.ask(LookRequest(), at: place))
         model.answered(status, look, at: 0)
+        let now = TopView.now
         let page = TopPage(
-            model: model, columns: Self.plainColumns, rows: nil, isASCII: isASCII, now: TopView.now, seconds: 0)
+            model: model, columns: Self.plainColumns, rows: nil, isASCII: isASCII, now: now, seconds: 0,
+            offset: LocalTime.offset(at: now))
         for line in page.lines { print(line.trimmedText) }
         try finishOutput()
         if status.health != "ok" { throw ExitCode(1) }

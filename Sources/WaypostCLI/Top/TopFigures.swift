@@ -31,9 +31,9 @@ enum TopFigures {
         metres < 1000 ? "\(fixed(metres, 0)) m" : "\(fixed(metres / 1000, 1)) km"
     }
 
-    static func kilometresPerHour(_ speed: Double) -> String {
-        let speed = speed * 3.6
-        return "\(fixed(speed, speed < 9.95 ? 1 : 0)) km/h"
+    static func speed(_ metresPerSecond: Double, in units: DisplayUnits) -> String {
+        let speed = units.speed(metresPerSecond)
+        return "\(fixed(speed, speed < 9.95 ? 1 : 0)) \(units.rawValue)"
     }
 
     static func bytes(_ count: Int64) -> String {

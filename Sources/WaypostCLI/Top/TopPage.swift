@@ -34,6 +34,20 @@ struct TopPage {
     let now: UTCTime
     /// Monotonic, as in the model.
     let seconds: Double
+    /// Of local time, in seconds east of UTC.
+    var offset = 0
+
+    private var units: DisplayUnits { model.status?.displayUnits ?? .metric }
+    /// `UTC`, `+01:00`
+    private var zone: String { offset == 0 ? "UTC" : LocalTime.zone(offset: offset) }
+
+    private func clock(_ time: UTCTime) -> String {
+        TopFigures.clock(UTCTime(milliseconds: time.milliseconds + Int64(offset) * 1000))
+    }
+
+    private func clock(_ iso8601: String) -> String {
+        UTCTime.milliseconds(iso8601: iso8601).map { clock(UTCTime(milliseconds: $0)) } ?? TopFigures.clock(iso8601)
+    }
 
     /// As many lines as the screen has, none wider than it.
     var lines: [StyledLine] {
@@ -113,7 +127,7 @@ struct TopPage {
         if let status = model.status { title.add(" " + status.version, .strong) }
         title.add("  ")
         if let absence = model.absence {
-            title.add("daemon away since \(TopFigures.clock(absence.since)) UTC", .bad)
+            title.add("daemon away since \(clock(absence.since)) \(zone)", .bad)
         } else if let status = model.status {
             title.add(status.health, status.health == "ok" ? .good : .bad)
         }
@@ -121,7 +135,7 @@ struct TopPage {
         if model.absence == nil, let uptime = model.status?.uptime {
             right.add("up \(TopFigures.span(uptime))   ", .faint)
         }
-        right.add("\(TopFigures.clock(now)) UTC", .faint)
+        right.add("\(clock(now)) \(zone)", .faint)
         if title.columns + 2 + right.columns <= columns {
             title.pad(to: columns - right.columns)
             title.add(right.text, .faint)
@@ -136,9 +150,14 @@ struct TopPage {
             + [Row(line: advice, yields: Yields.detail), blank]
     }
 
+    private var shownProblems: ArraySlice<String> {
+        let problems = model.absence == nil ? model.status?.problems ?? [] : []
+        return problems.prefix(rows.map { max(1, $0 / 8) } ?? problems.count)
+    }
+
     private var problems: [Row] {
         guard model.absence == nil, let problems = model.status?.problems else { return [] }
-        let shown = problems.prefix(rows.map { max(1, $0 / 8) } ?? problems.count)
+        let shown = shownProblems
         var page = shown.enumerated().flatMap { index, problem in
             wrapped(problem.withoutWait).enumerated().map { part, line in
                 Row(line: line, yields: part == 0 && index == 0 ? Yields.never : Yields.problem + part)
@@ -170,7 +189,7 @@ struct TopPage {
 
     private var overview: [Row] {
         guard let status = model.status else { return [] }
-        return receiver(status.source) + motion(status) + track(status) + queue(status.queue) + [blank]
+        return receiver(status.source) + motion(status) + track(status) + queue(status) + [blank]
             + endpoints(status) + decisions
     }
 
@@ -228,13 +247,13 @@ struct TopPage {
 
     private func motion(_ status: Status) -> [Row] {
         var first = line(of: "MOTION")
-        first.add(status.motion.state, .strong)
-        if let since = status.motion.since { first.addIfItFits("since \(TopFigures.clock(since))", columns: columns) }
+        first.add(Self.words(ofMotion: status.motion.state), .strong)
+        if let since = status.motion.since { first.addIfItFits("since \(clock(since))", columns: columns) }
         if let activity = status.motion.activityText, status.motion.state != "stationary" {
             first.addIfItFits(activity, columns: columns)
         }
         let fix = model.presentFix
-        if let speed = fix?.speed { first.addIfItFits(TopFigures.kilometresPerHour(speed), columns: columns) }
+        if let speed = fix?.speed { first.addIfItFits(TopFigures.speed(speed, in: units), columns: columns) }
         if let course = fix?.course, status.motion.state == "moving" {
             first.addIfItFits("course \(TopFigures.fixed(course, 0))°", columns: columns)
         }
@@ -250,6 +269,14 @@ struct TopPage {
         return [Row(line: first, yields: Yields.never)]
             + (model.look.map { outlook($0.motion) } ?? []).map { Row(line: $0, yields: Yields.never) }
             + [Row(line: faint([totals.joined(separator: ", ")]), yields: Yields.lesser)]
+    }
+
+    private static func words(ofMotion state: String) -> String {
+        switch state {
+        case "stationary": "parked"
+        case "stopping": "halted"
+        default: state
+        }
     }
 
     private func addSpeeds(to line: inout StyledLine) {
@@ -286,8 +313,8 @@ struct TopPage {
         }
         if let still = motion.stillSpeed {
             let now = model.presentFix == nil ? nil : motion.speed
-            let speed = now.map { ", now \(TopFigures.kilometresPerHour($0))" } ?? ""
-            line.add("halts below \(TopFigures.kilometresPerHour(still)) over 5 s\(speed)", .faint)
+            let speed = now.map { ", now \(TopFigures.speed($0, in: units))" } ?? ""
+            line.add("halts below \(TopFigures.speed(still, in: units)) over 5 s\(speed)", .faint)
         }
         if line.columns > Self.indent { lines.append(line) }
         return lines
@@ -311,9 +338,14 @@ struct TopPage {
         // Apart: events are kept as well, and each trackable keeps its own.
         first.add("kept \(motion.kept), \(InWords.count(motion.admitted, "fix", "fixes"))")
         if let rate = model.keptRate { first.addIfItFits("\(TopFigures.fixed(rate, 1))/s", columns: columns) }
-        let because = model.look.map { ": \($0.engineBecause)" } ?? ""
-        first.addIfItFits("\(motion.engine.resolution.brief)\(because)", .faint, columns: columns)
-        let published = (model.look?.published ?? []).prefix(3).enumerated().map { index, look in
+        if let rule = motion.rule { first.addIfItFits("rule \(rule)", columns: columns) }
+        let because = model.look?.engineBecause ?? ""
+        let isUsual = ["as published", "the finest of what is published"].contains(because)
+        let asked = "\(motion.engine.resolution.brief)\(because.isEmpty ? "" : ": \(because)")"
+        first.addIfItFits(isUsual ? "receiver: no special rate" : asked, .faint, columns: columns)
+        // The default says nothing where nobody asks for more.
+        let published = (model.look?.published ?? []).filter { $0.because != "default" }.prefix(3).enumerated().map {
+            index, look in
             Row(
                 line: faint(["\(look.trackable): \(look.resolution.brief): \(look.because)"]),
                 yields: index == 0 ? Yields.detail : Yields.lesser)
@@ -321,14 +353,11 @@ struct TopPage {
         return [Row(line: first, yields: Yields.never)] + published
     }
 
-    private func queue(_ queue: QueueStatus) -> [Row] {
+    private func queue(_ status: Status) -> [Row] {
+        let queue = status.queue
         var first = line(of: "QUEUE")
-        first.add(InWords.count(queue.depth, "row"))
+        first.add(status.waiting == 0 ? "empty" : InWords.count(status.waiting, "location"))
         if let error = queue.diskError { first.addIfItFits(error, .bad, columns: columns) }
-        if let lost = queue.lostRows, lost > 0 {
-            let words = "\(InWords.count(lost, "location")) of a damaged queue could not be brought back"
-            first.addIfItFits(words, .bad, columns: columns)
-        }
         if let bytes = queue.bytes { first.addIfItFits(TopFigures.bytes(bytes), columns: columns) }
         if let held = queue.held, held > 0 { first.addIfItFits("\(held) in memory", columns: columns) }
         if let latency = queue.commitLatency {
@@ -348,7 +377,9 @@ struct TopPage {
         for (index, entry) in table.endpoints.prefix(shown).enumerated() {
             page.append(
                 Row(line: table.row(of: entry), yields: index == 0 ? Yields.never : Yields.endpoint + min(index, 19)))
-            if let reason = table.reason(of: entry) {
+            // What stands at the top is not repeated.
+            let isShown = entry.problem.map { shownProblems.contains("\(entry.name): \($0)") } ?? false
+            if let reason = isShown ? table.failures(of: entry) : table.reason(of: entry) {
                 let line = line("  " + reason, .faint)
                 page.append(Row(line: line, yields: Yields.reason + min(index, 19)))
             }
@@ -395,24 +426,27 @@ struct TopPage {
     // MARK: Decisions
 
     private var decisions: [Row] {
-        guard !model.decisions.isEmpty else { return [] }
+        // What the receiver is asked for before its first fix is none.
+        let decisions = model.decisions.filter { $0.kind != "receiver" || $0.time != nil }
+        guard !decisions.isEmpty else { return [] }
         // The newest decision is worth more than the word above it.
         return [Row(line: line("DECISIONS", .strong), yields: Yields.decision + 1)]
-            + model.decisions.enumerated().map { index, decision in
+            + decisions.enumerated().map { index, decision in
                 Row(line: self.line(of: decision), yields: Yields.decision + min(index, 29))
             }
     }
 
     private func line(of decision: DecisionLook) -> StyledLine {
-        var line = line(of: decision.time.map(TopFigures.clock) ?? "undated")
+        var line = line(of: decision.time.map(clock) ?? "undated")
         let subject = decision.kind == "motion" ? "" : "\(decision.kind): "
         line.add("\(subject)\(decision.what)")
         if let reason = decision.reason, reason != decision.what { line.add(" (\(reason))") }
         let facts: [String?] = [
-            decision.since.map { "since \(TopFigures.clock($0))" },
+            decision.since.map { "since \(clock($0))" },
             decision.evidence.map { "evidence \(TopFigures.fixed($0, 0)) m" },
             decision.distance.map { "\(TopFigures.fixed($0, 0)) m away" },
-            decision.speed.map(TopFigures.kilometresPerHour), decision.accuracy.map { "±\(TopFigures.metres($0))" },
+            decision.speed.map { TopFigures.speed($0, in: units) },
+            decision.accuracy.map { "±\(TopFigures.metres($0))" },
         ]
         for fact in facts { if let fact { line.addIfItFits(fact, .faint, columns: columns) } }
         return line

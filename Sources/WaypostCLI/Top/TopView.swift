@@ -60,8 +60,10 @@ final class TopView {
 
     private func draw() {
         let size = terminal.size
+        let now = Self.now
         let page = TopPage(
-            model: model, columns: size.columns, rows: size.rows, isASCII: isASCII, now: Self.now, seconds: seconds)
+            model: model, columns: size.columns, rows: size.rows, isASCII: isASCII, now: now, seconds: seconds,
+            offset: LocalTime.offset(at: now))
         terminal.show(page.lines.map { (isColoured ? $0.escaped : $0.text, $0.columns) })
     }
 

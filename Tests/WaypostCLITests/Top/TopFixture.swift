@@ -22,6 +22,7 @@ enum TopFixture {
         status.motion.lastFixAge = 0.3
         status.motion.admitted = 11_498
         status.motion.kept = 724
+        status.motion.rule = "track-error"
         status.motion.trips = 3
         status.motion.stops = 2
         status.motion.odometer = 48_213

@@ -6,6 +6,20 @@ import Testing
 
 /// The screen, line by line.
 @Suite struct TopPageTests {
+    @Test func timesAreLocalAndSpeedsInTheUnitsOfThePerson() {
+        var model = TopFixture.model()
+        var status = TopFixture.status()
+        status.units = "mph"
+        model.answered(status, TopFixture.look(), at: 10)
+        let page = TopPage(
+            model: model, columns: 120, rows: 32, isASCII: false, now: TopFixture.now, seconds: 10,
+            offset: 5 * 3600 + 1800)
+        let text = page.lines.map(\.trimmedText).joined(separator: "\n")
+        #expect(
+            text.contains("12:59:47 +05:30") && text.contains("since 12:42:05") && text.contains("30 mph"), "\(text)")
+        #expect(!text.contains("km/h") && !text.contains("UTC"))
+    }
+
     /// One endpoint fails, the receiver sees little, and the van stands.
     private static var troubled: TopModel {
         var status = TopFixture.status(
@@ -38,9 +52,9 @@ import Testing
                     MOTION    moving  since 07:12:05  48 km/h  course 47°  ▃▃▄▄▅▅▆▆▇▇█
                               halts below 1.8 km/h over 5 s, now 48 km/h
                               3 trips, 2 stops, 0 gaps, odometer 48.2 km
-                    TRACK     kept 724, 11498 fixes  0.0/s  high, 1 s or 5 m: as published
+                    TRACK     kept 724, 11498 fixes  0.0/s  rule track-error
                               van: high, 1 s or 5 m: rule 2, a subscriber
-                    QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
+                    QUEUE     12 locations  98 kB  2 in memory  slowest commit 12 ms
 
                     ENDPOINT            STATE      WAITING   OLDEST     SENT  LAST OK  B/FIX    NEXT
                     main                active          12     40 s      712      4 s     81       -
@@ -69,17 +83,17 @@ import Testing
 
                     RECEIVER  receiving  1.0 fix/s  ±2.4 m  11 satellites  hdop 0.9  gps  0.3 s ago
                               at 52.52001, 13.40495  serial /dev/ttyACM0
-                    MOTION    stopping  since 07:12:05  48 km/h  ▃▃▄▄▅▅▆▆▇▇█
+                    MOTION    halted  since 07:12:05  48 km/h  ▃▃▄▄▅▅▆▆▇▇█
                               parks in 3 min 10 s  ━━━━━━━─────────────  stands for 1 min 50 s  (stop-timeout)
                               1 m of the 8 m that end the halt  ━━────────  3 m from its place (radius 25 m)
                               3 trips, 2 stops, 0 gaps, odometer 48.2 km
-                    TRACK     kept 724, 11498 fixes  0.0/s  high, 1 s or 5 m: as published
+                    TRACK     kept 724, 11498 fixes  0.0/s  rule track-error  receiver: no special rate
                               van: high, 1 s or 5 m: rule 2, a subscriber
-                    QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
+                    QUEUE     4711 locations  98 kB  2 in memory  slowest commit 12 ms
 
                     ENDPOINT                         STATE      WAITING   OLDEST     SENT  LAST OK  B/FIX    NEXT
                     van.example                      retrying      4711     40 s      712      4 s     81    43 s
-                      status 503 (7 in a row)
+                      7 failures in a row
                     backup                           active           0        -      712      4 s     81       -
 
                     DECISIONS
@@ -109,15 +123,15 @@ import Testing
                       they have no valid position: give the antenna a v…
                     RECEIVER  receiving  1.0 fix/s  ±2.4 m  hdop 0.9
                               at 52.52001, 13.40495  serial /dev/ttyACM0
-                    MOTION    stopping  since 07:12:05  48 km/h
+                    MOTION    halted  since 07:12:05  48 km/h  ▄▄▅▅▆▆▇▇█
                               parks in 3 min 10 s  ━━━━━━━─────────────
                               1 m of the 8 m that end the halt
                     TRACK     kept 724, 11498 fixes  0.0/s
                               van: high, 1 s or 5 m: rule 2, a subscrib…
-                    QUEUE     12 rows  98 kB  2 in memory
+                    QUEUE     4711 locations  98 kB  2 in memory
                     ENDPOINT         STATE      WAITING  LAST OK    NEXT
                     van.example      retrying      4711      4 s    43 s
-                      status 503 (7 in a row)
+                      7 failures in a row
                       1 more: press e
                     07:12:31  departed (speed)  since 07:12:05  15 km/h
                     q quit  p pause  f flush  e endpoints
@@ -158,6 +172,16 @@ import Testing
         #expect(page.lines[0].text.hasSuffix("07:30:52 UTC"))
         #expect(page.lines[1].text == "! no daemon answers: connect /run/waypost/control.sock: No such file")
         #expect(page.lines.contains { $0.escaped.hasPrefix("\u{1b}[2mMOTION    moving") })
+    }
+
+    @Test func whatIsAskedAtTheStartAndWhatEveryServerHasIsNotSaid() {
+        var look = TopFixture.look()
+        look.decisions[3].time = nil
+        look.published[0].because = "default"
+        let page = TopFixture.page(
+            TopFixture.model(TopFixture.status(endpoints: [TopFixture.endpoint("main", waiting: 0)]), look), 80, 24)
+        #expect(page.contains { $0.hasPrefix("QUEUE     empty  98 kB") })
+        #expect(!page.contains { $0.contains("asked for high") || $0.contains("van: ") })
     }
 
     @Test func motionSaysHowTheAssetTravels() {
