@@ -30,6 +30,11 @@ struct simdisk_file {
     /// Bytes, bytes on the medium, and bytes that the three arrays have room for.
     int64_t size, durable_size, room;
     bool size_dirty;
+    /// It was cut off to so many bytes, and the medium does not know that yet.
+    bool is_cut;
+    int64_t cut;
+    /// A sector that cannot be read until it is written, from 1 on; 0 = none. And how many reads of it fail, in parts of a million.
+    int64_t worn, worn_share;
     // Locks of the main file.
     int shared;
     void *reserved, *pending, *exclusive;
@@ -148,6 +153,8 @@ static void resize(node *node, int64_t size) {
         // What is cut off reads as zeros should the file grow again.
         memset(node->written + size, 0, node->size - size);
         for (int64_t s = size / SECTOR; s * SECTOR < node->size; s++) node->dirty[s] = 1;
+        if (!node->is_cut || size < node->cut) node->cut = size;
+        node->is_cut = true;
     }
     if (size != node->size) node->size_dirty = true;
     node->size = size;
@@ -157,25 +164,44 @@ static void keep_sector(node *node, int64_t sector) {
     memcpy(node->durable + sector * SECTOR, node->written + sector * SECTOR, SECTOR);
 }
 
+/// The medium learns the size. That a file was cut off is on it as a whole or not at all: no file system overwrites what it cuts off, and
+/// what is written there afterwards lies in other blocks.
+static void keep_size(node *node) {
+    if (node->is_cut && node->cut < node->durable_size) {
+        memset(node->durable + node->cut, 0, node->durable_size - node->cut);
+    }
+    node->is_cut = false;
+    node->durable_size = node->size;
+}
+
+/// Until the medium knows that the file was cut off, it has what was there before.
+static bool is_behind_cut(const node *node, int64_t sector) { return node->is_cut && (sector + 1) * SECTOR > node->cut; }
+
 static void flush(node *node) {
-    for (int64_t s = 0; s < sectors(node); s++) {
+    int64_t count = sectors(node);
+    keep_size(node);
+    for (int64_t s = 0; s < count; s++) {
         if (!node->dirty[s]) continue;
         keep_sector(node, s);
         node->dirty[s] = 0;
     }
-    node->durable_size = node->size;
     node->size_dirty = false;
 }
 
 /// Some of it got there; the kernel takes all of it for written.
 static void fail_flush(node *node) {
-    for (int64_t s = 0; s < sectors(node); s++) {
-        if (!node->dirty[s]) continue;
-        if (next_random() & 1) keep_sector(node, s);
+    enum { gets_there = 2 };
+    int64_t count = sectors(node);
+    for (int64_t s = 0; s < count; s++) {
+        if (node->dirty[s]) node->dirty[s] = next_random() & 1 ? gets_there : 0;
+    }
+    if (node->size_dirty && (next_random() & 1)) keep_size(node);
+    for (int64_t s = 0; s < count; s++) {
+        if (node->dirty[s] == gets_there && !is_behind_cut(node, s)) keep_sector(node, s);
         node->dirty[s] = 0;
     }
-    if (node->size_dirty && (next_random() & 1)) node->durable_size = node->size;
-    node->size_dirty = false;
+    // The journal has it, and is written with the next change.
+    node->size_dirty = node->is_cut;
 }
 
 /// - Returns: errno.
@@ -300,15 +326,38 @@ static int file_close(sqlite3_file *base) {
     return SQLITE_OK;
 }
 
+/// The last sector of which a read has failed: the number of its file, and its own, from 1 on. 0 = none, or it was read since.
+static uint64_t failing_file;
+static int64_t failing_sector, failed_runs;
+
+static void note_failed_read(const node *node, int64_t sector) {
+    counters[simdisk_failed_reads]++;
+    if (failing_file != node->number || failing_sector != sector + 1) {
+        failing_file = node->number;
+        failing_sector = sector + 1;
+        counters[simdisk_failed_run] = ++failed_runs;
+    }
+}
+
+static void note_good_read(const node *node, int64_t offset, int64_t count) {
+    if (failing_sector == 0 || failing_file != node->number) return;
+    if (offset >= failing_sector * SECTOR || offset + count <= (failing_sector - 1) * SECTOR) return;
+    failing_sector = counters[simdisk_failed_run] = 0;
+}
+
 static int file_read(sqlite3_file *base, void *buffer, int count, sqlite3_int64 offset) {
     handle *file = (handle *)base;
     if (is_dead(file)) return SQLITE_IOERR_READ;
     counters[simdisk_reads]++;
-    if (is_last(simdisk_reads_left) || strikes(simdisk_fail_read)) {
-        counters[simdisk_failed_reads]++;
+    int64_t worn = file->node->worn;
+    bool is_worn = worn > 0 && offset < worn * SECTOR && offset + count > (worn - 1) * SECTOR
+        && (int64_t)(file->node->worn_share >= 1000000 ? 0 : next_random() % 1000000) < file->node->worn_share;
+    if (is_last(simdisk_reads_left) || strikes(simdisk_fail_read) || is_worn) {
+        note_failed_read(file->node, is_worn ? worn - 1 : offset / SECTOR);
         // As the unix VFS says EIO. A running statement makes SQLITE_CORRUPT of it.
         return SQLITE_IOERR_CORRUPTFS;
     }
+    note_good_read(file->node, offset, count);
     int64_t there = file->node->size - offset;
     if (there >= count) {
         memcpy(buffer, file->node->written + offset, count);
@@ -325,7 +374,10 @@ static void write_bytes(node *node, const void *bytes, int64_t count, int64_t of
     if (offset + count > node->size) resize(node, offset + count);
     node->version++;
     memcpy(node->written + offset, bytes, count);
-    for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) node->dirty[s] = 1;
+    for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) {
+        node->dirty[s] = 1;
+        if (s + 1 == node->worn) node->worn = 0;
+    }
 }
 
 static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_int64 offset) {
@@ -675,6 +727,7 @@ void simdisk_reset(uint64_t seed) {
     clear(&durable);
     memset(settings, 0, sizeof settings);
     memset(counters, 0, sizeof counters);
+    failing_sector = failed_runs = 0;
     settings[simdisk_powersafe_overwrite] = 1;
     simdisk_home(NULL);
     random_state = seed;
@@ -717,15 +770,15 @@ void simdisk_power_cut(void) {
     clear(&current);
     for (int i = 0; i < durable.count; i++) {
         node *node = durable.entries[i].node;
-        if (node->size_dirty && (next_random() & 1)) node->durable_size = node->size;
+        if (node->size_dirty && (next_random() & 1)) keep_size(node);
         for (int64_t s = 0; s < sectors(node); s++) {
-            if (node->dirty[s] && (next_random() & 1)) keep_sector(node, s);
+            if (node->dirty[s] && (next_random() & 1) && !is_behind_cut(node, s)) keep_sector(node, s);
             node->dirty[s] = 0;
         }
         // Beyond its end a file holds nothing.
         memset(node->durable + node->durable_size, 0, node->room - node->durable_size);
         node->size = node->durable_size;
-        node->size_dirty = false;
+        node->size_dirty = node->is_cut = false;
         if (node->room) memcpy(node->written, node->durable, node->room);
         link_name(&current, durable.entries[i].name, node);
     }
@@ -739,6 +792,13 @@ void simdisk_damage(const char *path, int count) {
         for (int b = 0; b < SECTOR; b++) node->written[sector * SECTOR + b] = (uint8_t)next_random();
         keep_sector(node, sector);
     }
+}
+
+void simdisk_wear(const char *path, int64_t sector, int64_t share) {
+    node *node = look_up(path);
+    if (!node) return;
+    node->worn = sector + 1;
+    node->worn_share = share;
 }
 
 void simdisk_plant(const char *path, const void *bytes, int64_t count) {
@@ -819,6 +879,13 @@ int simdisk_forget(const char *path, bool suspect) {
     for (int64_t s = 0; s < sectors(node); s++) {
         if (!node->dirty[s]) memcpy(node->written + s * SECTOR, node->durable + s * SECTOR, SECTOR);
     }
+    // Of what was cut off nothing is shown again, whether or not the medium knows.
+    if (node->is_cut) {
+        for (int64_t s = node->cut / SECTOR; s < sectors(node); s++) {
+            int64_t from = s * SECTOR > node->cut ? s * SECTOR : node->cut;
+            if (!node->dirty[s]) memset(node->written + from, 0, (s + 1) * SECTOR - from);
+        }
+    }
     return reason;
 }
 
@@ -857,7 +924,7 @@ void simdisk_release(simdisk_file *file, uint64_t of_life, bool is_locked) {
 
 int simdisk_copy(const simdisk_file *file, const char *path) {
     if (stopped) return EIO;
-    if (strikes(simdisk_fail_read)) return EIO;
+    if (file->worn > 0 || strikes(simdisk_fail_read)) return EIO;
     int reason = simdisk_create(path);
     if (reason != 0) return reason;
     node *copy = look_up(path);

@@ -49,6 +49,8 @@ final class Account {
     /// By its profile, in this process.
     var refused = 0
     var quarantined = 0
+    /// Of queues that were set aside: it stays in them.
+    var quarantinedInCopies = 0
     var droppedFromQuarantine = 0
     /// Batches that were sent again after a process ended, by process.
     var repeated: [Int: Set<String>] = [:]
@@ -97,7 +99,9 @@ final class Account {
         seen = (since, [])
     }
 
-    var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
+    var givenUp: Int {
+        unsentBefore + unsent.values.reduce(0, +) + quarantined + quarantinedInCopies + droppedFromQuarantine
+    }
 
     /// A commit has come to the disk: it bears the answers that were seen before the commit before it.
     func committed() {
@@ -106,9 +110,9 @@ final class Account {
         seen = (floor, had)
     }
 
-    /// - Parameter isTroubled: what was settled while the disk refused is forgotten.
-    func processEnded(isTroubled: Bool) {
-        if isTroubled {
+    /// - Parameter forgets: what was accepted and is not on the disk waits again after the start.
+    func processEnded(forgets: Bool) {
+        if forgets {
             (floor, had) = onDisk
             seen = onDisk
         }

@@ -34,8 +34,20 @@ final class Books {
     /// How many rows there were when an operator last wanted the quarantine of an endpoint (nil = of each) to be sent again,
     /// whether or not it is configured: those may be some of it.
     private var retriedBefore: [String?: Int] = [:]
-    /// What this disk lost does not count: it lies, or was damaged.
-    var isDiskTrusted = true
+    /// What a disk may be blamed for.
+    enum Blame: Comparable {
+        case nothing
+        /// What some of its small tables say is wrong: rows may come twice, but none is lost.
+        case numbers
+        /// It lies, or was damaged.
+        case everything
+    }
+
+    private(set) var blame = Blame.nothing
+    var isDiskTrusted: Bool { blame == .nothing }
+
+    func blameDisk(for more: Blame = .everything) { blame = max(blame, more) }
+
     /// No other program has written to the files of the queue.
     var areFilesLeftAlone = true
     /// Processes that ended while the disk refused: what they settled may not have reached it.

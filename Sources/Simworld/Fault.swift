@@ -28,6 +28,8 @@ struct Fault {
         /// Another program opens the queue.
         case reader
         case files(FileFault)
+        /// A wrong number in one of the small tables, between two processes.
+        case wrongNumber
         case command(String)
         /// The issuer of tokens behaves in this way.
         case issuer(Mood)
@@ -66,6 +68,7 @@ struct Fault {
         case .link: "link"
         case .reader: "reader"
         case .files: "files"
+        case .wrongNumber: "wrong number"
         case .command: "command"
         case .issuer: "issuer"
         case .revoked: "revoked"
@@ -218,6 +221,21 @@ struct Schedule {
         faults.sort { $0.at < $1.at }
     }
 
+    /// Routers that forget connections sooner than the next batch comes.
+    mutating func addForgetfulRouters(_ dice: Dice, endpoints: Int) {
+        for _ in 0..<dice.from(1...3) {
+            let lasts = dice.between(200, isLong ? 30_000 : 1500)
+            faults.append(
+                Fault(
+                    at: dice.between(0, max(1, length - lasts)), lasts: lasts,
+                    kind: .mood(
+                        endpoint: dice.below(endpoints), .forgets(after: dice.pick([1, 5, 25])), intensity: 1,
+                        otherwise: .good),
+                    seed: dice.next()))
+        }
+        faults.sort { $0.at < $1.at }
+    }
+
     /// Rows over which a server fails, and bodies that it refuses since they are compressed.
     mutating func addStumbles(_ dice: Dice, endpoints: Int) {
         for _ in 0..<dice.from(2...5) {
@@ -259,6 +277,22 @@ struct Schedule {
         for _ in 0..<dice.from(3...8) {
             add(.status(dice.pick([400, 400, 422] + Self.refusals), asks: nil), lasts: dice.between(2, 20))
         }
+        faults.sort { $0.at < $1.at }
+    }
+
+    /// At first no server accepts anything, and meanwhile the configuration changes.
+    mutating func addMoves(_ dice: Dice, endpoints: Int) {
+        let lasts = dice.between(100, 600)
+        for index in 0..<endpoints {
+            faults.append(
+                Fault(
+                    at: 0, lasts: lasts,
+                    kind: .mood(
+                        endpoint: index, dice.pick([Mood.refused, .lost, .late]), intensity: 1, otherwise: .good),
+                    seed: dice.next()))
+        }
+        faults.append(
+            Fault(at: dice.between(50, lasts), lasts: 0, kind: .reconfigure(atRestart: true), seed: dice.next()))
         faults.sort { $0.at < $1.at }
     }
 

@@ -33,6 +33,7 @@ extension Schedule {
             if dice.chance(0.3) { add(dice.pick([.kill, .powerCut, .stop]), at: at + dice.between(0, 60)) }
             if dice.chance(0.3) { faults.append(trouble(around: at, dice)) }
         }
+        for _ in 0..<dice.below(3) { add(.wrongNumber, at: dice.between(0, length)) }
         faults.removeAll { $0.at > length || $0.at < 0 }
         faults.sort { $0.at < $1.at }
     }

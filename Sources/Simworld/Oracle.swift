@@ -22,8 +22,6 @@ final class Oracle {
     /// Rows that commits took while the disk refused.
     private var inMemory: [Int] = []
     private var isRefusing = false
-    /// When a commit was last known to be on the disk.
-    private var storedAt = EventTime.zero
     /// The disk has refused since the process started: what it holds is counted when it is back. nil = not known yet.
     private var refusesFromStart: Bool?
 
@@ -108,7 +106,6 @@ final class Oracle {
         if reply.passedUnreadable { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         judge(reply.dropped, reply, commit)
         dropped += reply.dropped
-        if !isRefusing { storedAt = books.host.time }
         for depth in reply.depths {
             guard let account = books.accounts[depth.endpoint] else { continue }
             audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
@@ -188,10 +185,7 @@ final class Oracle {
 
     /// How many rows wait for an endpoint, as `status` says it, while no commit is under way.
     func said(_ waiting: Int, of name: String) {
-        // A disk that has refused since the start may not be known: then there is no quarantine, and what a server refuses goes
-        // out again with the next batch.
-        guard let account = books.accounts[name], account.open != nil, books.isDiskTrusted, refusesFromStart != true
-        else { return }
+        guard let account = books.accounts[name], account.open != nil, books.isDiskTrusted else { return }
         let new = books.rows.reversed().prefix { !$0.isHandedIn && !$0.isGone }
             .count { $0.published || account.endpoint.isEngine }
         let answered = account.answered.values.reduce(0) { $0 + $1.rows }
@@ -218,7 +212,7 @@ final class Oracle {
         for (isRequired, name) in [(true, "required endpoints"), (false, "endpoints")] {
             let accounts = books.accounts.values.filter { $0.endpoint.required || !isRequired }
             var lost = accounts.map { evicted($0, reply) }.max() ?? 0
-            if reply.hasReturned { lost -= min(lost, cameOfAge) }
+            if reply.hasReturned { lost -= min(lost, oldEnough) }
             guard lost > 0, isRequired ? removed > 0 : counts == DropCounts() else { continue }
             let needed = accounts.map(needed).max() ?? most
             if needed + commit.rows.count + max(removed, lost) < most * 8 / 10 {
@@ -229,15 +223,11 @@ final class Oracle {
         }
     }
 
-    /// Rows that may have expired with a commit that was stored although it failed, and whose count nobody has: those that
-    /// have come of age since a commit was last known to be stored.
-    private var cameOfAge: Int {
+    /// Rows that may have expired with a commit that was stored although it failed, and whose count is not known: some may have been
+    /// old enough for long, since each check removes half of the queue at most.
+    private var oldEnough: Int {
         guard let age = settings.maxAge else { return 0 }
-        let slack = Duration.seconds(60)
-        return books.rows.count {
-            let of = $0.at + age
-            return $0.isHandedIn && of >= storedAt - slack && of <= books.host.time + slack
-        }
+        return books.rows.count { $0.isHandedIn && $0.at + age <= books.host.time + .seconds(60) }
     }
 
     /// Rows that went in this commit without the endpoint having had them.
@@ -284,7 +274,7 @@ final class Oracle {
         // What the first commit that was refused gave up may be stored, and was counted by memory alone.
         if isRefusing { unknownCommits += 1 }
         let isTroubled = books.troubledEnds.contains(books.host.process)
-        for account in books.accounts.values { account.processEnded(isTroubled: isTroubled) }
+        for account in books.accounts.values { account.processEnded(forgets: isTroubled || !isClean) }
         // What memory alone gave up stands on disk, under the same id.
         books.dissolved = []
         inMemory = []
@@ -314,7 +304,7 @@ final class Oracle {
 
     /// - Parameter waiting: by endpoint: rows that the daemon says it still has for it.
     func ended(waiting: [String: Int]) {
-        guard books.isDiskTrusted else { return }
+        guard books.blame < .everything else { return }
         for (name, account) in books.accounts.sorted(by: { $0.key < $1.key })
         where (account.endpoint.required || !hasRequired) && !account.isDropUnsure {
             let missing = books.rows.indices.filter { index in
@@ -328,9 +318,9 @@ final class Oracle {
                     && account.storedTwins[books.rows[index].key] ?? 0 < books.byKey[books.rows[index].key]?.count ?? 0
             }
             let explained = account.givenUp + (waiting[name] ?? 0)
-            guard missing.count > explained, unknownCommits == 0 || explained == 0 && settings.maxRecords == nil else {
-                continue
-            }
+            // Such a commit may have removed rows for want of room, or because a newer one supersedes them.
+            let isCounted = explained == 0 && settings.maxRecords == nil && account.endpoint.isOrdered
+            guard missing.count > explained, unknownCommits == 0 || isCounted else { continue }
             books.fail(
                 .nothingLost,
                 "\(name) misses \(missing.count) of \(books.rows.count) rows, of which \(explained) are explained; the first is row "

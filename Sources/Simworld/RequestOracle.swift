@@ -9,6 +9,8 @@ final class RequestOracle {
     /// Endpoint and identity of records that were sent as a gap.
     private var toldAsGap: Set<String> = []
     private var rowNamed: [String: Int] = [:]
+    /// When each server was last contacted in this boot.
+    private var contacts: [String: EventTime] = [:]
     private(set) var accepted = 0
     private(set) var duplicates = 0
     /// Requests in an hour to a server that takes nothing. What is refused is taken apart, and each part asks once.
@@ -77,6 +79,13 @@ final class RequestOracle {
             books.fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
         }
         account.sizes[id] = records.count
+        if account.endpoint.isLatest, id.contains("-live-") {
+            return position(
+                records,
+                Attempt(
+                    account: account, profile: endpoint.profile, server: endpoint.name, isPreview: true,
+                    rows: records.map { _ in -1 }, id: id))
+        }
         let isPreview = account.endpoint.freshHead && id.contains("-preview-")
         let rows = records.map { look($0, account, id: id, isSingleRecord: records.count == 1, isPreview) ?? -1 }
         return Attempt(
@@ -85,10 +94,36 @@ final class RequestOracle {
             namesTrackables: records.allSatisfy { $0.trackable != nil })
     }
 
+    /// What memory shows of an asset on its way is no row, and so has the number of none.
+    private func position(_ records: [WireBody.Record], _ attempt: Attempt) -> Attempt {
+        for record in records where record.key.event != "none" || identities[record.identity] != nil {
+            books.fail(.oneIDOneContent, "\(record.identity) of \(attempt.id) is a position from memory and a row")
+        }
+        return attempt
+    }
+
     /// Rows of which the broker has said that no one subscribes, and not only the oldest of them.
     func published(allTo name: String) {
         books.fail(.politeness, "\(name): more than one row is published again, though no one subscribes")
     }
+
+    /// A request to see whether a server is there.
+    func contacted(_ endpoint: WorldEndpoint, body: [UInt8], costsServer: Bool) {
+        if !body.isEmpty { books.fail(.neverSettledByAStranger, "a contact of \(endpoint.name) brings rows") }
+        guard costsServer else { return }
+        let last = contacts.updateValue(books.host.time, forKey: endpoint.name)
+        // From begin to begin; the way to the server takes longer or shorter.
+        if let last, books.host.time.seconds(since: last) < 3595 {
+            books.fail(.politeness, "\(endpoint.name) was contacted twice within an hour of one boot")
+        }
+    }
+
+    func contactSettled(_ name: String) {
+        books.fail(.neverSettledByAStranger, "the answer to a contact of \(name) has settled rows")
+    }
+
+    /// The host has booted, or the configuration is another: servers may be contacted again.
+    func forgetContacts() { contacts = [:] }
 
     /// It goes on although its link has been gone for seconds.
     func isStranded(_ attempt: Attempt) {
@@ -148,7 +183,8 @@ final class RequestOracle {
             let others = books.isDiskTrusted ? record.mayBeCrossing ? ["geofence"] : [] : ["geofence", "trip"]
             for event in others { indexes += books.byKey[RowKey(ms: record.key.ms, event: event)] ?? [] }
         }
-        if let trackable = record.trackable {
+        // A damaged file may have lost the name.
+        if let trackable = record.trackable, books.isDiskTrusted || !trackable.hasPrefix("unknown-") {
             indexes.removeAll { books.rows[$0].trackable.map { $0 != trackable } ?? false }
         }
         // A crossing and a fix of the same instant look the same in some profiles.
@@ -238,13 +274,13 @@ final class RequestOracle {
         attempt.rows.filter { $0 >= 0 && books.rows[$0].key.ms % divisor == 0 }
     }
 
-    /// At most so many rows that an endpoint has still to send are refused by a server whose poison is this.
+    /// Of the rows that this process did not see the endpoint accept, so many are refused by a server whose poison is this. Some of
+    /// them may be in quarantine, or on the disk as accepted.
     func poisonedRows(for name: String, _ divisor: Int64) -> Int {
         guard let account = books.accounts[name] else { return 0 }
-        let poisoned = books.rows[account.since...].indices.filter {
-            books.rows[$0].key.ms % divisor == 0 && !account.stored.contains($0)
+        return books.rows[account.since...].indices.count {
+            books.rows[$0].key.ms % divisor == 0 && account.acked[$0] != books.host.process
         }
-        return max(0, poisoned.count - account.quarantined)
     }
 
     /// - Parameter refused: places in the body that the server did not take.
@@ -253,6 +289,12 @@ final class RequestOracle {
             attempt.account?.stored.insert(row)
             if !attempt.namesTrackables { attempt.account?.storedTwins[books.rows[row].key, default: 0] += 1 }
         }
+    }
+
+    /// An answer is to name rows that the server never wants.
+    func refuses(_ attempt: Attempt, _ refused: Set<Int>) {
+        guard attempt.rows.count == 1, refused.count == 1 else { return }
+        attempt.account?.alone[attempt.id, default: .init()].isRefused = true
     }
 
     /// The daemon hears of an answer, or gives the attempt up.
@@ -272,7 +314,10 @@ final class RequestOracle {
         account.wasTaken = accepts
         // A row that is refused alone goes to the quarantine.
         if !accepts, attempt.rows.count == 1 { account.answered[attempt.id] = (1, 0) }
-        if !attempt.isPreview { note(attempt, account, accepts: accepts, isRefusal: isRefusal) }
+        if !attempt.isPreview {
+            let acceptsAny = accepts && refused.count < max(1, attempt.rows.count)
+            note(attempt, account, accepts: acceptsAny, isRefusal: isRefusal)
+        }
         guard accepts else { return }
         account.requests = []
         guard !books.dissolved.contains(attempt.id) else { return }

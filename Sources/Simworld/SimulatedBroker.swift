@@ -21,15 +21,17 @@ extension SimulatedNetwork {
         ///   - stored: messages that arrived although no answer to them does.
         ///   - isConnected: the connection was there when it failed.
         ///   - isAccepted: the broker had accepted the connection, so that messages were published.
+        ///   - isAlone: messages went out one at a time.
         func answer(
             _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
-            stored: Set<Int> = [], isConnected: Bool = true, isAccepted: Bool = true, after delay: Double
+            stored: Set<Int> = [], isConnected: Bool = true, isAccepted: Bool = true, isAlone: Bool = false,
+            after delay: Double
         ) {
             let reasons = published(reasons, request.subscriber)
             let good = Set(reasons.indices.filter { isSettled(reasons[$0], endpoint) })
             oracle.stored(attempt, but: Set(reasons.indices).subtracting(good.union(stored)))
             let open = reasons.count { $0 == nil }
-            let unanswered: BrokerReply.Unanswered = open == 0 ? .nothing : open == 1 ? .oneAlone : .several
+            let unanswered: BrokerReply.Unanswered = open == 0 ? .nothing : open == 1 || isAlone ? .oneAlone : .several
             let result: UplinkOutcome.Result =
                 if let failure, !isConnected { .failed(failure) } else {
                     .published(
@@ -58,6 +60,7 @@ extension SimulatedNetwork {
         case .refused: answer(none, failure: .connect("refused"), isConnected: false, after: 0.02)
         case .noName, .unresolved:
             answer(none, failure: .resolve("no such host"), isConnected: false, after: mood == .noName ? 0.5 : 30)
+        case .forgets: answer(none, failure: .timeout("no answer"), after: 30)
         case .lost: cut(.closedWithoutReply("closed"))
         case .broken: cut(.broken("a packet that is none"))
         case .interim:
@@ -82,8 +85,14 @@ extension SimulatedNetwork {
                 }
             answer(attempt.rows.map { poisoned.contains($0) ? reason : .success }, after: soon)
         case .plainOnly: answer(all(.success), after: soon)
-        case .poison(let divisor, _):
+        case .poison(let divisor, let status):
             let poisoned = Set(oracle.isPoisoned(attempt, divisor))
+            if status >= 500, let first = attempt.rows.firstIndex(where: poisoned.contains) {
+                // Some say so by ending the connection.
+                return answer(
+                    (0..<count).map { $0 < first ? .success : nil }, ending: .packetTooLarge,
+                    failure: .broken("too large"), isAlone: true, after: soon)
+            }
             answer(attempt.rows.map { poisoned.contains($0) ? .badPayload : .success }, after: soon)
         case .status(let status, _):
             let reason = reason(for: status)

@@ -14,7 +14,11 @@ struct SimulatedMedium: QueueMedium {
     var vfs: String? { String(cString: simdisk_vfs) }
     var vfsWithoutLocks: String { String(cString: simdisk_vfs_without_locks) }
     var now: Int64 { clock() }
-    var failedReads: FailedReads { FailedReads(count: Int(simdisk_counter(Int32(simdisk_failed_reads))), reason: EIO) }
+    var failedReads: FailedReads {
+        FailedReads(
+            count: Int(simdisk_counter(Int32(simdisk_failed_reads))), reason: EIO,
+            run: Int(simdisk_counter(Int32(simdisk_failed_run))))
+    }
 
     func exists(_ path: String) -> Bool { simdisk_exists(path) }
     func size(_ path: String) -> Int64 { simdisk_size(path) }

@@ -31,6 +31,8 @@ enum Mood: Hashable {
     case plainOnly(Stumble)
     /// Of a body that is longer than this not all gets through in time.
     case narrow(bytes: Int)
+    /// A router forgets a connection after so many seconds without a packet, and loses what comes over it then.
+    case forgets(after: Int)
     /// The resolver does not answer.
     case unresolved
 }
@@ -59,6 +61,8 @@ final class SimulatedNetwork: Uplink {
         var intensity = 1.0
         /// For the other requests.
         var otherwise = Mood.good
+        /// When something was sent to it last.
+        var usedAt: EventTime?
     }
 
     /// Gives tokens out, each with a number.
@@ -72,6 +76,8 @@ final class SimulatedNetwork: Uplink {
     private let host: SimulatedHost
     let oracle: RequestOracle
     let dice: Dice
+    /// Of contacts: without them all else is as it was.
+    private let contactDice: Dice
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
     var issuer = Issuer()
@@ -81,6 +87,8 @@ final class SimulatedNetwork: Uplink {
     var remote: RemoteServer?
     /// Of settings from afar that are in force, as far as the world is told; nil = the file alone.
     var versionInForce: () -> Int64? = { nil }
+    /// Rows of an endpoint that the daemon has settled.
+    var settled: (String) -> Int = { _ in 0 }
     /// A batch that was sent with a version in force was accepted.
     var contact: (Int64?) -> Void = { _ in }
     /// Endpoints whose broker has last said that no one subscribes, as this process knows.
@@ -95,7 +103,11 @@ final class SimulatedNetwork: Uplink {
     private static let strandedMax = Duration.seconds(3)
     private(set) var statuses: [String: Int] = [:]
 
-    init(host: SimulatedHost, oracle: RequestOracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
+    init(
+        host: SimulatedHost, oracle: RequestOracle, dice: Dice, contactDice: Dice,
+        trace: @escaping (() -> String) -> Void
+    ) {
+        self.contactDice = contactDice
         self.host = host
         self.oracle = oracle
         self.dice = dice
@@ -204,6 +216,9 @@ final class SimulatedNetwork: Uplink {
             if host.interface != nil, name == remote?.endpoint { remote?.connected() }
             return finish(result, RequestOracle.Attempt(), transfer, after: 0.1, accepts: false, completion)
         }
+        if request.connectsAlone || request.url.hasSuffix("/probe") {
+            return contact(request, server, transfer, completion)
+        }
         let isBind = request.url.hasSuffix("/bind")
         let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
@@ -217,12 +232,51 @@ final class SimulatedNetwork: Uplink {
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
             mood = .status(401, asks: nil)
         }
+        if case .forgets(let seconds) = mood {
+            let silence = server.usedAt.map { host.time.seconds(since: $0) } ?? 0
+            // The next request makes a new connection.
+            let isForgotten = silence > Double(seconds)
+            if !isForgotten { mood = .good }
+            servers[name]?.usedAt = isForgotten ? nil : host.time
+        }
         let told = remoteCompletion(name, isBind: isBind, &mood, completion)
         if let broker = request.broker {
             return publish(
                 broker, mood, attempt, transfer, timeout: request.timeout.inSeconds, server.endpoint, told)
         }
         answer(mood, attempt, transfer, request, server.endpoint, told)
+    }
+
+    /// A server is asked whether it is there, and may answer whatever it answers to rows.
+    private func contact(
+        _ request: UplinkRequest, _ server: Server, _ transfer: UplinkTransfer,
+        _ completion: @escaping (UplinkOutcome) -> Void
+    ) {
+        let name = server.endpoint.name
+        let isDown = host.interface == nil || [.refused, .noName, .unresolved].contains(server.mood)
+        var result: UplinkOutcome.Result
+        if isDown {
+            result = .failed(contactDice.chance(0.5) ? .connect("refused") : .resolve("no such host"))
+        } else if request.connectsAlone {
+            result = contactDice.chance(0.8) ? .connected : .failed(.tls("a certificate that nobody trusts"))
+        } else {
+            let body = contactDice.pick([
+                "", Self.page, #"{"status":"Ok","stored":3}"#, #"{"error":"asset_taken"}"#,
+                #"{"rejected":[{"seq":1,"code":"bad"}]}"#, #"{"results":[{"code":"bad"}]}"#,
+            ])
+            let status = contactDice.pick([200, 200, 200, 204, 302, 400, 401, 404, 409, 410, 413, 503])
+            result = .reply(UplinkReply(status: status, body: Array(body.utf8)))
+        }
+        oracle.contacted(server.endpoint, body: request.body, costsServer: result.isAtServer)
+        trace { "\(name): a contact" }
+        finish(
+            result, RequestOracle.Attempt(), transfer, after: contactDice.between(0.01, 5), accepts: false
+        ) { [unowned self] outcome in
+            let before = settled(name)
+            completion(outcome)
+            guard settled(name) != before else { return }
+            oracle.contactSettled(name)
+        }
     }
 
     /// - Returns: nil where it is none of its requests.
@@ -256,7 +310,7 @@ final class SimulatedNetwork: Uplink {
                 if (200...299).contains(reply.status), HTMLCheck(reply) == .noPage { contact(version) }
             case .published(let reply):
                 if reply.reasons.contains(where: { $0?.isError == false }) { contact(version) }
-            case .failed: break
+            case .failed, .connected: break
             }
             completion(outcome)
         }
@@ -348,6 +402,8 @@ final class SimulatedNetwork: Uplink {
             guard request.body.count > bytes else { return store(after: soon + 20) }
             finish(
                 .failed(.timeout("stalled")), attempt, transfer, after: 30, isPart: true, accepts: false, completion)
+        case .forgets:
+            finish(.failed(.timeout("stalled")), attempt, transfer, after: 30, accepts: false, completion)
         case .lost:
             if dice.chance(0.5) { oracle.stored(attempt) }
             let failure: TransportFailure =
@@ -420,6 +476,7 @@ final class SimulatedNetwork: Uplink {
         let times = endpoint.names == .time ? Set(refused.compactMap { records[$0].time }) : []
         let refused = refused.union(records.indices.filter { records[$0].time.map(times.contains) ?? false })
         oracle.stored(attempt, but: refused)
+        if !endpoint.isForNow(code) { oracle.refuses(attempt, refused) }
         let error = #""code":"\#(code)","reason":"\#(code)""#
         let entries: [String] =
             if endpoint.names == .place {
@@ -467,6 +524,7 @@ final class SimulatedNetwork: Uplink {
     private static func isFailure(_ result: UplinkOutcome.Result) -> Bool {
         switch result {
         case .reply(let reply): [408, 425, 429, 500, 502, 503, 504].contains(reply.status)
+        case .connected: false
         case .failed: true
         case .published(let reply):
             [.retry, .slowDown].contains(
@@ -475,20 +533,24 @@ final class SimulatedNetwork: Uplink {
         }
     }
 
-    /// It names the rows as the cause.
+    /// It names the rows as the cause. What calls a single row too large may be wrong about it, and so may a broker.
     private static func isRefusal(_ result: UplinkOutcome.Result) -> Bool {
-        switch result {
-        case .reply(let reply): [400, 413, 414, 422].contains(reply.status)
-        case .failed: false
-        case .published(let reply): reply.reasons.contains { $0?.meaning == .bisect }
-        }
+        if case .reply(let reply) = result { [400, 422].contains(reply.status) } else { false }
     }
 
     private static func words(_ result: UplinkOutcome.Result) -> String {
         switch result {
         case .reply(let reply): "\(reply.status)"
         case .failed(let failure): failure.word
+        case .connected: "connected"
         case .published(let reply): reply.words ?? "published"
         }
+    }
+}
+
+extension UplinkOutcome.Result {
+    /// It has cost the server something, as far as the daemon knows.
+    fileprivate var isAtServer: Bool {
+        if case .failed(.resolve) = self { false } else { true }
     }
 }

@@ -35,7 +35,7 @@ public final class World {
     /// How the process is to end.
     enum End { case clean, kill, powerCut }
 
-    private let seed: UInt64
+    let seed: UInt64
     /// Worlds in which more can coincide. What they draw shifts no run of the others.
     private let isRich: Bool
     /// Of the service of a live channel; nil = there is none.
@@ -74,9 +74,14 @@ public final class World {
     private var reliefDue = EventTime.zero
     private var boot = 0
     var powerAtCut = false
+    /// Between this process and the next one.
+    var wrongNumbers: Dice?
     private lazy var faults = WorldFaults(of: self)
     var report: WorldReport
     private var logLines = 0
+    /// What the runtime directory keeps from one process of a boot to the next.
+    private var contacts: [UInt8]?
+    private var launched = ""
     /// Bytes of a reply, and of the log of the queue where `max_bytes` is small.
     private static let replyMax = 262_144
     private static let logMax: Int64 = 6 << 20
@@ -86,6 +91,9 @@ public final class World {
     private static let refusal = Duration.seconds(1800)
     /// After servers have refused everything for some seconds, and two or three waits that grow by the longest window.
     private static let lastFaultLimit = Duration.seconds(700)
+    /// The same where a wait may be a quarter of an hour: an endpoint was paused before, over the one row that it had, or the third
+    /// wait after failures is twice a window of 400 s.
+    private static let longLastFaultLimit = Duration.seconds(1700)
     /// Rows may come for this time after the faults stop.
     private static let rest = Duration.seconds(1500)
 
@@ -110,6 +118,10 @@ public final class World {
         if seed % 16 == 7 { schedule.addStumbles(Dice(seed: ~seed), endpoints: endpoints) }
         if Self.hasRefusals(seed) { schedule.addRefusals(Dice(seed: ~seed), endpoints: endpoints) }
         if Self.hasLinks(seed) { schedule.addLinks(Dice(seed: seed &* 17), endpoints: endpoints) }
+        if Self.hasLinks(seed), seed % 4 == 3 {
+            schedule.addForgetfulRouters(Dice(seed: seed &* 19), endpoints: endpoints)
+        }
+        if Self.hasMoves(seed) { schedule.addMoves(Dice(seed: ~seed), endpoints: endpoints) }
         if Self.hasFileFaults(seed) { schedule.addFileFaults(Dice(seed: seed &* 13)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
         if let remoteDice { schedule.addRemote(remoteDice) }
@@ -146,7 +158,9 @@ public final class World {
         }
         let (host, prints) = (host, prints)
         let trace: (() -> String) -> Void = { words in if prints { print(World.stamp(host), words()) } }
-        network = SimulatedNetwork(host: host, oracle: requests, dice: Dice(seed: dice.next()), trace: trace)
+        network = SimulatedNetwork(
+            host: host, oracle: requests, dice: Dice(seed: dice.next()), contactDice: Dice(seed: seed &* 19),
+            trace: trace)
         asset = Asset(dice: Dice(seed: dice.next()), at: host.time, epochMs: epochMs, isLong: schedule.isLong)
         report = WorldReport(seed: seed)
         simdisk_reset(dice.next())
@@ -154,6 +168,7 @@ public final class World {
         network.bindsRequests = Self.hasLinks(seed)
         network.remote = remote
         network.versionInForce = { [unowned self] in agent?.remoteVersion }
+        network.settled = { [unowned self] in agent?.settled(of: $0) ?? 0 }
         network.contact = { [remoteOracle] in remoteOracle.contact(with: $0) }
         simdisk_set(Int32(simdisk_powersafe_overwrite), worldDice.chance(0.7) ? 1 : 0)
     }
@@ -167,6 +182,9 @@ public final class World {
     private var hadLastFault = false
     /// See `Mood.stumble`.
     private static let stumble: Int64 = 97
+    /// As `InFlightBatches.aloneMax`.
+    private static let triedAlone = 8
+    private static let pausePerRow = Duration.seconds(900)
     private static func mayHaveBroker(_ seed: UInt64) -> Bool {
         seed % 16 == 9 || seed % 16 == 11 || (isRemote(seed) || hasRefusals(seed)) && seed % 3 == 0
     }
@@ -189,6 +207,9 @@ public final class World {
 
     /// In the world of this seed the links of a vehicle come and go, and some are slow.
     public static func hasLinks(_ seed: UInt64) -> Bool { (300_000_000..<400_000_000).contains(seed) }
+
+    /// In the world of this seed the addresses of servers change.
+    public static func hasMoves(_ seed: UInt64) -> Bool { (400_000_000..<500_000_000).contains(seed) }
 
     /// How many faults a seed brings.
     public var faultCount: Int { schedule.faults.count }
@@ -274,20 +295,33 @@ public final class World {
         trace("the process ends: \(end)")
         if case .clean = end {
             let lost = agent?.end() ?? 0
-            if disk.isFileGone { books.isDiskTrusted = false }
+            if disk.isFileGone { books.blameDisk() }
             ended(isClean: lost == 0)
         } else {
-            if disk.isFileGone { books.isDiskTrusted = false }
+            if disk.isFileGone { books.blameDisk() }
             ended(isClean: false)
         }
         disk.isFileGone = false
         if case .powerCut = end { simdisk_power_cut() } else { simdisk_kill() }
         network.close()
         agent = nil
+        if let dice = wrongNumbers {
+            Outbox.spoil(WorldConfiguration.path, SimulatedMedium { 0 }) { dice.below($0) }
+            // A disk that refuses may have stored it.
+            books.blameDisk(for: .numbers)
+            for account in books.accounts.values {
+                account.quarantinedInCopies += account.quarantined
+                // Of these it is not known how many wait again.
+                if account.hasRetries { account.isDropUnsure = true }
+            }
+        }
+        wrongNumbers = nil
         host.processEnded()
         host.run(until: host.time + .milliseconds(Int64(worldDice.from(200...20_000))))
         if case .powerCut = end {
             boot += 1
+            contacts = nil
+            requests.forgetContacts()
             host.booted = host.time - .seconds(Int64(worldDice.from(5...60)))
         }
     }
@@ -316,6 +350,8 @@ public final class World {
         options.reread = { () throws(ConfigurationProblems) in try current.load() }
         let (host, oracle) = (host, oracle)
         network.opened()
+        if launched != configuration.text { requests.forgetContacts() }
+        launched = configuration.text
         network.servers = network.servers.filter { name, _ in configuration.endpoints.contains { $0.name == name } }
         for endpoint in configuration.endpoints {
             network.servers[endpoint.name, default: .init(endpoint: endpoint)].endpoint = endpoint
@@ -347,6 +383,8 @@ public final class World {
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
         if remote != nil { edges.remoteFile = stateDisk.file }
+        edges.contacts = NoteFile(
+            read: { [unowned self] in contacts }, write: { [unowned self] in contacts = $0 })
         edges.readsLater = { [host, readDice] read in
             host.after(.milliseconds(Int64(readDice.from(0...400))), ofProcess: true, read)
         }
@@ -479,8 +517,11 @@ public final class World {
 
     func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
         requests.operatorSpoke(endsBackoff: line.contains("resume"))
-        if line.contains("reload") { remoteOracle.upheaval() }
+        let isReload = line.contains("reload")
+        if isReload { remoteOracle.upheaval() }
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
+            // A look before the answer may have seen the former file, which was in force until then.
+            if isReload { remoteOracle.upheaval() }
             if reply.count > Self.replyMax { books.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             let reply = String(decoding: reply, as: UTF8.self)
             trace("asked \(line): \(reply.prefix(300))")
@@ -558,13 +599,10 @@ public final class World {
                 // As it runs: another configuration may wait for a restart.
                 // What fails alone while the rest is accepted is found without anybody's help.
                 let names = agent.backlog.filter { isFirst || needsRelief($0.state) }.map(\.endpoint)
+                // Who resumes what has stopped binds nothing.
+                let stopped = agent.backlog.filter { $0.state == .stopped(reason: "gone") }.map(\.endpoint)
                 for name in names {
-                    ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#) {
-                        [unowned self] reply in
-                        // More rows of another device than there is room for.
-                        guard reply.contains("do not fit the quarantine") else { return }
-                        ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#)
-                    }
+                    if isFirst || !stopped.contains(name) { bind(name) }
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
                 }
                 // Their commit also says what was set aside before a restart.
@@ -579,10 +617,14 @@ public final class World {
             if late.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses {
                 return drained(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
             }
-            if host.time < until { return awaitDrained(until) }
-            // Where nothing else is left to be accepted, nothing tells a row that the server cannot take from a server that fails.
-            let isLate = late.contains { endpoint, rows, _ in
-                !isStumbling || rows > network.oracle.poisonedRows(for: endpoint, Self.stumble)
+            // Each row that its server refuses may hold the others up for a while.
+            let patience = Self.pausePerRow * (waiting.map { poisonedRows(for: $0.endpoint) }.max() ?? 0)
+            if host.time < until + patience { return awaitDrained(until) }
+            // Where nothing else is left to be accepted, nothing tells a row that the server cannot take from a server that fails; nor
+            // does a pause look behind more such rows than it tries alone.
+            let isLate = late.contains { endpoint, rows, state in
+                let poisoned = poisonedRows(for: endpoint)
+                return rows > poisoned && (state == .active || poisoned < Self.triedAlone)
             }
             if !isLate, agent.rowsHeld == 0, !agent.diskRefuses {
                 return drained(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
@@ -598,11 +640,24 @@ public final class World {
         }
     }
 
+    private func poisonedRows(for endpoint: String) -> Int {
+        isStumbling ? network.oracle.poisonedRows(for: endpoint, Self.stumble) : 0
+    }
+
+    private func bind(_ name: String) {
+        ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#) { [unowned self] reply in
+            // More rows of another device than there is room for.
+            guard reply.contains("do not fit the quarantine") else { return }
+            ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#)
+        }
+    }
+
     private func needsRelief(_ state: EndpointState) -> Bool {
         switch state {
         case .active: !isStumbling
-        case .paused, .stopped: !Self.hasRefusals(seed)
-        case .taken, .rebind: true
+        case .paused: !Self.hasRefusals(seed)
+        // Only a person ends these.
+        case .stopped, .taken, .rebind: true
         }
     }
 
@@ -611,18 +666,21 @@ public final class World {
         guard Self.hasRefusals(seed), !hadLastFault else { return concludeRun(waiting) }
         hadLastFault = true
         let status = seed % 2 == 0 ? 400 : 404
+        let isPaused = agent?.backlog.contains { if case .paused = $0.state { true } else { false } } == true
+        let hasLongWindow = configuration.text.contains(#"batch_window = "400s""#)
+        let limit = isPaused || hasLongWindow ? Self.longLastFaultLimit : Self.lastFaultLimit
         for name in network.servers.keys { network.behaves(name, .status(status, asks: nil)) }
         ask(#"{"do":"flush","panic":true}"#)
         host.after(.seconds(Int64(2 + seed % 5)), ofProcess: false) { [unowned self] in
             for name in network.servers.keys { network.behaves(name, .good) }
             let recorded = books.rows.count
-            host.after(Self.lastFaultLimit, ofProcess: false) { [unowned self] in
+            host.after(limit, ofProcess: false) { [unowned self] in
                 guard let agent else { return concludeRun([:]) }
                 let suspects = agent.suspects
                 // What has come meanwhile may wait for its window.
                 let new = books.rows.count - recorded
                 for (name, rows, state) in agent.backlog where rows > suspects[name, default: 0] + new {
-                    let since = "\(Self.lastFaultLimit) after its server had answered \(status) for some seconds"
+                    let since = "\(limit) after its server had answered \(status) for some seconds"
                     books.fail(.liveness, "\(rows) rows wait for \(name) (\(state.word)) \(since)")
                 }
                 concludeRun(Dictionary(uniqueKeysWithValues: agent.backlog.map { ($0.endpoint, $0.waiting) }))

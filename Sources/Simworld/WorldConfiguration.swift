@@ -174,6 +174,12 @@ struct WorldConfiguration {
         }
     }
 
+    /// The address of an endpoint is another one, of the same server.
+    mutating func move(_ dice: Dice) {
+        let index = dice.below(endpoints.count)
+        if !endpoints[index].isBroker { endpoints[index].isMoved.toggle() }
+    }
+
     private mutating func changeCollision(_ index: Int, _ dice: Dice) {
         guard endpoints[index].backupFor == nil else { return }
         replace(index, "on_collision", "on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
@@ -254,6 +260,8 @@ struct WorldConfiguration {
             [profile.bound.bind]
             url = "${base_url}/bind"
             body = { device = "$device" }
+            [profile.bound.probe]
+            url = "${base_url}/probe"
             [profile.narrow]
             extends = "waypost"
             max_bytes = 4000
@@ -309,6 +317,8 @@ struct WorldConfiguration {
             url = "${base_url}/in?n=${batch_count}[?&boot=${batch_boot_id}]"
             geofence_actions = ["enter", "exit"]
             on = { heartbeat = "skip", geofence = { url = "${base_url}/fence" } }
+            [profile.yard.probe]
+            url = "${base_url}/probe"
             [profile.yard.headers]
             Idempotency-Key = "${batch_id}"
             X-First = "${first_seq}"
@@ -365,7 +375,7 @@ struct WorldConfiguration {
             text += """
                 [[endpoint]]
                 name = "\(endpoint.name)"
-                base_url = "\(endpoint.isBroker ? "mqtts" : "https")://\(endpoint.host)"
+                base_url = "\(endpoint.isBroker ? "mqtts" : "https")://\(endpoint.host)\(endpoint.isMoved ? "/moved" : "")"
                 profile = "\(endpoint.binds ? "bound" : endpoint.profile)"
                 \(own.joined(separator: "\n"))
 

@@ -28,6 +28,8 @@ struct WorldEndpoint {
     /// The address: another one is another cursor for the oracle.
     var identity: String
     var host: String { "\(name).example" }
+    /// Its server has two addresses.
+    var isMoved = false
     /// Rows come in their order, and none twice.
     var isOrdered: Bool { !isLatest }
     /// Its rows are messages.
@@ -36,6 +38,8 @@ struct WorldEndpoint {
     var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow", "fleet", "yard"].contains(profile) }
     /// The list of rows that it refuses.
     var listOfRows: String { profile == "fleet" ? "errors" : profile == "yard" ? "results" : "rejected" }
+    /// A row that is refused by name for this is to be sent again.
+    func isForNow(_ code: String) -> Bool { code == "busy" || code == "who" && profile == "fleet" }
     /// A success that does not say so is none.
     var wantsConfirmation: Bool { profile == "fleet" }
 }

@@ -35,7 +35,7 @@ final class WorldFaults {
             disk.slowDown(to: seconds)
             over(fault, "disk") { disk.heal() }
         case .lyingDisk(let share):
-            world.books.isDiskTrusted = false
+            world.books.blameDisk()
             simdisk_set(Int32(simdisk_lying_sync), share)
             over(fault, "disk") { disk.heal() }
         case .kill: world.die(.kill)
@@ -47,6 +47,7 @@ final class WorldFaults {
         case .reconfigure(let atRestart):
             var new = world.mistyped ?? world.configuration
             new.change(dice)
+            if World.hasMoves(world.seed) { new.move(dice) }
             world.reconfigure(new, atRestart: atRestart, dice)
         case .mistake(let reloads):
             if world.mistyped == nil { world.mistyped = world.configuration }
@@ -54,7 +55,7 @@ final class WorldFaults {
             if reloads { world.ask(#"{"do":"reload"}"#) }
             over(fault, "mistake") { [unowned self] in world.mend(dice) }
         case .damage(let sectors, let ends):
-            world.books.isDiskTrusted = false
+            world.books.blameDisk()
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
             if ends { world.die(.kill) }
         case .receiver(let reception):
@@ -74,11 +75,15 @@ final class WorldFaults {
         case .link(let interface):
             world.changeLink(to: interface)
             over(fault, "link") { [unowned self] in world.changeLink(to: "eth0") }
-        case .reader: world.writer?.readerCame()
+        // Between two processes a reader hinders nobody.
+        case .reader: if world.agent != nil { world.writer?.readerCame() }
         case .files(let fault):
             world.books.areFilesLeftAlone = false
             // What happens between two processes is nothing that the next one could know.
-            if world.agent != nil, disk.strike(fault) { world.books.isDiskTrusted = false }
+            if world.agent != nil, disk.strike(fault) { world.books.blameDisk() }
+        case .wrongNumber:
+            world.wrongNumbers = Dice(seed: fault.seed)
+            world.die(.kill)
         case .command(let line): world.ask(line)
         case .issuer(let mood):
             network.issuer.mood = mood

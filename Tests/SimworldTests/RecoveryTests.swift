@@ -40,6 +40,27 @@ extension SimulatedDiskTests {
             #expect(bench.lines.contains { $0.hasPrefix("beta: ") })
         }
 
+        /// The address was mistyped, and no server has accepted anything at it.
+        @Test func whatNoServerAcceptedGoesToAnotherAddress() throws {
+            let bench = Bench()
+            for name in ["alpha", "beta"] { bench.network.behaves(name, .refused) }
+            try bench.live(for: 300, device: "van-7")
+            bench.network.behaves("alpha", .good)
+            bench.network.behaves("beta", .good)
+            try bench.live(for: 300, device: "van-7", path: "/v2", [(299, Bench.status)])
+            #expect(bench.states == [["active", "active"]])
+            #expect(bench.waiting == [0, 0])
+            let notices = bench.lines.filter {
+                $0.contains("base_url has changed, and the server at the old address had")
+            }
+            #expect(notices.count == 2, "\(bench.lines)")
+            // Now it has.
+            bench.network.behaves("alpha", .refused)
+            try bench.live(for: 300, device: "van-7", path: "/v2")
+            try bench.live(for: 300, device: "van-7", path: "/v3", [(299, Bench.status)])
+            #expect(bench.states == [["rebind", "active"]])
+        }
+
         @Test(.bug(id: 11)) func rowsOfAnEndpointThatIsNoLongerConfiguredAreSpokenOf() throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
@@ -90,7 +111,9 @@ extension SimulatedDiskTests {
             host = SimulatedHost(
                 dice: Dice(seed: 1), at: EventTime(nanoseconds: 100_000_000_000), wallOffsetMs: epochMs)
             let kept = kept
-            network = SimulatedNetwork(host: host, oracle: RequestOracle(Books(host: host)), dice: Dice(seed: 2)) {
+            network = SimulatedNetwork(
+                host: host, oracle: RequestOracle(Books(host: host)), dice: Dice(seed: 2), contactDice: Dice(seed: 3)
+            ) {
                 kept.lines.append($0())
             }
             for name in ["alpha", "beta"] {
@@ -106,12 +129,12 @@ extension SimulatedDiskTests {
         ///   - orders: what an operator asks, and when; `replies` has the answers.
         ///   - later: what happens to the world a minute after the start.
         func live(
-            for seconds: Double, device: String, endpoints: [String] = ["alpha", "beta"],
+            for seconds: Double, device: String, path: String = "", endpoints: [String] = ["alpha", "beta"],
             _ orders: [(at: Double, line: String)] = [], later: @escaping () -> Void = {}
         ) throws {
             (replies, kept.lines) = ([], [])
             let config = try AgentConfig.parse(
-                [("waypost.toml", Array(Self.text(device, endpoints).utf8))],
+                [("waypost.toml", Array(Self.text(device, path, endpoints).utf8))],
                 environment: ConfigurationEnvironment(
                     variables: [:], hostname: { "sim" }, machineID: { "0123456789abcdef" })
             ).config
@@ -166,7 +189,7 @@ extension SimulatedDiskTests {
             try #require(queue.run("PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)"))
         }
 
-        private static func text(_ device: String, _ endpoints: [String]) -> String {
+        private static func text(_ device: String, _ path: String, _ endpoints: [String]) -> String {
             """
             [device]
             id = "\(device)"
@@ -189,7 +212,7 @@ extension SimulatedDiskTests {
                 """
                 [[endpoint]]
                 name = "\(name)"
-                base_url = "https://\(name).example"
+                base_url = "https://\(name).example\(path)"
                 profile = "bound"
                 batch_window = "\(name == "beta" ? 1 : 60)s"
                 """

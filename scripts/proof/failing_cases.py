@@ -1,5 +1,6 @@
 """Servers that fail over rows, over compressed bodies, or take too long: what others wait for, and what it costs."""
 
+import itertools
 import json
 import math
 import time
@@ -124,6 +125,42 @@ def burst_400(it):
         it.require(it.status(server.name)["quarantine_depth"] == 0, f"{server.name}: rows are in quarantine")
     it.finish()
     it.judge(but=("inversions", "inversions of time"))
+
+
+@case("20g-413-at-random", seconds=120)
+def refuses_at_random(it):
+    """413 to half of the requests for 90 s, as by a proxy of which one half has a wrong limit: none is in quarantine, all arrive."""
+    turns = itertools.cycle("110100101100")
+    server = it.server("main", lambda request: Answer(413 if next(turns) == "1" else 200))
+    it.feed(rate=2)
+    it.start([(server.name, server.url, 'batch_window = "1s"\nbatch_size = 20')])
+    it.wait(90)
+    status = it.status(server.name)
+    it.note(requests=len(server.requests), waiting=status["waiting"], suspects=status.get("suspects"))
+    it.require(status["quarantine_depth"] == 0, f"{status['quarantine_depth']} are in quarantine")
+    it.require("every record" not in (status.get("problem") or ""), f"the problem: {status.get('problem')}")
+    server.script = lambda request: Answer()
+    it.order({"do": "endpoint", "action": "resume", "endpoint": server.name})
+    it.until("all has arrived", 120, lambda: it.status(server.name)["waiting"] <= 8)
+    it.finish()
+    it.judge(but=("inversions", "inversions of time"))
+
+
+@case("20h-answer-byte-by-byte", seconds=60)
+def byte_by_byte(it):
+    """An answer of which a byte comes each second: it ends with the timeout, the problem says why, and the next one counts."""
+    server = it.server("main", lambda request: Answer(body=b" " * 600, takes=lambda rows: [], drip=1))
+    it.feed(rate=2)
+    it.start([(server.name, server.url, 'batch_window = "1s"\ntimeout = "3s"')])
+    it.until("the problem says why", 30, lambda: "did not finish its answer" in (it.status(server.name).get("problem") or ""))
+    it.wait(15)
+    lasted = [round(request.ended - request.at, 1) for request in server.requests if request.ended]
+    it.note(requests=len(server.requests), lasted_s=lasted)
+    it.require(lasted and max(lasted) <= 6, f"requests lasted {lasted} s")
+    server.script = lambda request: Answer()
+    it.until("all has arrived", 60, lambda: it.status(server.name)["waiting"] <= 8)
+    it.finish()
+    it.judge()
 
 
 def plain_only(it, status, most=16):

@@ -17,7 +17,6 @@ class Life:
 
     def __init__(self, number):
         self.number, self.fed, self.killed_at, self.bad_disk_since = number, [], None, None
-        self.has_quarantine = True
 
 
 class Refusal:
@@ -31,7 +30,7 @@ class Refusal:
         self.ids, self.lives = {batch_id}, set()
         self.again = 0  # requests for a part that was answered before
         self.plain = 0  # those of them that came without compression: one such attempt looks for a server that cannot inflate
-        self.alone = 0  # those of them with one row, which is refused for good the second time
+        self.alone = 0  # those of them with one row, which is refused for good the third time
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
@@ -105,10 +104,6 @@ class Ledger:
     def life_began(self):
         with self.lock:
             self.lives.append(Life(len(self.lives)))
-
-    def has_no_quarantine(self):
-        """The disk was bad from the start of the life: what is refused is tried again with each batch until it is well."""
-        self.lives[-1].has_quarantine = False
 
     def fed(self, number, at):
         self.lives[-1].fed.append((number, at))
@@ -380,12 +375,11 @@ class Ledger:
             once = refusal.extra_limit + 2 * refusal.too_large
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
-            over = max(0, extra - extra_limit)
-            if all(life.has_quarantine for life in self.lives if life.number in refusal.lives):
-                # A row is refused for good the second time. With nothing behind it, it is tried again before that.
-                over += max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, 2 * refusal.poison) - 3 * restarts
-                            - forgot * (1 + once)) \
-                    + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
+            # A row is refused for good the third time that it is alone.
+            over = max(0, extra - extra_limit) \
+                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, 2 * refusal.poison) - 3 * restarts
+                      - forgot * (1 + once)) \
+                + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over
             if over:
                 self.found(f"{name}: {refusal.poison} poison of {refusal.rows} rows from seq {refusal.first}: {extra} extra "

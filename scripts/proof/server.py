@@ -19,15 +19,16 @@ class Answer:
     - delay: seconds before the answer.
     - retry_after: seconds.
     - cut: bytes of the body that are not sent before the connection is closed.
+    - drip: seconds before each byte of the body.
     - more: another `Answer` that follows a moment later although there was no request for it.
     """
 
     MOMENT = 0.3
 
-    def __init__(self, status=200, headers=(), body=b"", takes=None, delay=0, retry_after=None, cut=0, more=None):
+    def __init__(self, status=200, headers=(), body=b"", takes=None, delay=0, retry_after=None, cut=0, drip=0, more=None):
         self.status, self.body, self.delay, self.retry_after, self.cut = status, body, delay, retry_after, cut
         self.headers = [*headers] if retry_after is None else [*headers, ("Retry-After", retry_after)]
-        self.takes, self.more = takes, more
+        self.takes, self.drip, self.more = takes, drip, more
 
     @property
     def whole(self):
@@ -107,6 +108,15 @@ class Server(Sink):
             self.ledger.confirmed(self.name, life, request.batch, outbox, taken)
         if answer.retry_after:
             self.ledger.asked_to_wait(self.name, life, answer.retry_after, time.monotonic())
+        if answer.drip:
+            head = len(whole) - len(answer.body)
+            connection.sendall(whole[:head])
+            for byte in answer.body:
+                time.sleep(answer.drip)
+                if self.stopped.is_set() or self.is_gone(connection):
+                    return False
+                connection.sendall(bytes([byte]))
+            return True
         connection.sendall(whole[:len(whole) - answer.cut])
         if answer.more:
             time.sleep(Answer.MOMENT)

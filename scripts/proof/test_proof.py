@@ -154,14 +154,11 @@ class LedgerTests(unittest.TestCase):
                 self.refuse(0, 3, 0, f"c{number}", life=life + 1)
             self.assertEqual(self.counts()["requests for poison beyond the limit"], beyond)
 
-    def test_without_a_quarantine_a_refused_row_is_tried_again_and_again(self):
-        for has_quarantine, beyond in ((True, 9), (False, 0)):
+    def test_a_row_is_refused_for_good_the_third_time(self):
+        for refusals, beyond in ((3, 0), (4, 1)):
             self.ledger.endpoints.clear()
-            self.ledger.life_began()
-            if not has_quarantine:
-                self.ledger.has_no_quarantine()
-            for _ in range(12):
-                self.refuse(0, 0, 0, "b", life=len(self.ledger.lives) - 1)
+            for _ in range(refusals):
+                self.refuse(0, 0, 0, "b")
             self.assertEqual(self.counts()["requests for poison beyond the limit"], beyond)
 
     def test_what_comes_from_quarantine_keeps_its_key(self):

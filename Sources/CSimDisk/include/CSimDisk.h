@@ -7,7 +7,7 @@
 ///
 /// Each file has what programs see (written) and what is on the medium (durable). A flush copies the one to the other;
 /// before it each 512-byte sector, the size, and each creation, renaming and deletion reach the medium by themselves or
-/// not, as the seed says. There is one for the whole process, and it belongs to one thread.
+/// not, as the seed says; where a file was cut off, what is written there only after the size. There is one for the whole process, and it belongs to one thread.
 
 /// What goes wrong. Shares are in parts of a million of the operations of that kind.
 enum {
@@ -46,7 +46,9 @@ enum {
     simdisk_strays = 5,
     /// Reads that failed.
     simdisk_failed_reads = 6,
-    simdisk_counters_count = 7,
+    /// Names the failures of one sector that follow each other, while no read of it succeeds; 0 = the one that failed last was read since.
+    simdisk_failed_run = 7,
+    simdisk_counters_count = 8,
 };
 
 /// The name of the VFS, which is registered by the first `simdisk_reset`.
@@ -74,6 +76,9 @@ void simdisk_kill(void);
 void simdisk_power_cut(void);
 /// Damages this many sectors of a file, on the medium as well.
 void simdisk_damage(const char *path, int sectors);
+/// A sector of a file, from 0 on, cannot be read any more until it is written, or only now and then.
+/// - share: of the reads that fail, in parts of a million.
+void simdisk_wear(const char *path, int64_t sector, int64_t share);
 
 /// Puts a file there, on the medium as well, or other bytes in its place.
 void simdisk_plant(const char *path, const void *bytes, int64_t count);
