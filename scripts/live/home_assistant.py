@@ -10,6 +10,6 @@ for index, line in enumerate(lines):
     if found := re.match(r"PUBLISH homeassistant/(\w+)/(\S+)/config", line):
         schemas[found[1]](json.loads(lines[index + 1]))
         accepted.append(f"{found[1]}/{found[2]}")
-if len(accepted) != 5:
-    sys.exit(f"home-assistant: {len(accepted)} discovery messages, expected 5: {accepted}")
+if len(accepted) != 9:
+    sys.exit(f"home-assistant: {len(accepted)} discovery messages, expected 9: {accepted}")
 print("home-assistant: accepted " + ", ".join(accepted))

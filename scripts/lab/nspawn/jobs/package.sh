@@ -1,7 +1,7 @@
 # The life of the package: first.deb and second.deb (a later revision) under dpkg.
 . /scripts/lab/nspawn/jobs/common.sh
 pristine() { [ ! -e /etc/waypost ] && [ ! -e $state ] && [ ! -e /usr/bin/waypost ] && [ -z "$(find /etc/systemd /var/lib/systemd -name 'waypost*')" ]; }
-changed_lines() { dpkg-deb --fsys-tarfile /lab/first.deb | tar -xO ./etc/waypost/waypost.toml | diff - $configuration | grep -c '^[<>]'; }
+changed_lines() { dpkg-deb --fsys-tarfile /lab/first.deb | tar -xO ./usr/share/waypost/waypost.toml | diff - $configuration | grep -c '^[<>]'; }
 queue_id() { python3 -c "import sqlite3; print([bytes(r[0]).hex() if isinstance(r[0],bytes) else r[0] for r in sqlite3.connect('$state/outbox.db').execute('select uuid from outbox')])" 2>/dev/null || stat -c %i $state/outbox.db; }
 echo '127.0.0.1 collector.lab' >>/etc/hosts
 
