@@ -103,7 +103,7 @@ let daemon: [Target] = [
         "WaypostCLI",
         [
             "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Live", "Outbox", "Uplink", "EventLoop",
-            "Configuration", "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
+            "Configuration", "ControlProtocol", "Replay", "Report", "NMEA", "Sensors", "CLinux", argumentParser,
         ], isRare: true),
     .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
@@ -194,8 +194,8 @@ let daemonTests: [Target] = [
     tests(
         "WaypostCLITests",
         [
-            "WaypostCLI", "Configuration", "ConfigurationTestSupport", "ControlProtocol", "Delivery", "Positioning",
-            "Uplink", argumentParser,
+            "WaypostCLI", "Configuration", "ConfigurationTestSupport", "ControlProtocol", "Delivery", "Doctor",
+            "Positioning", "Uplink", argumentParser,
         ]),
     tests("SystemTests", ["Positioning", "CSQLite"]),
     tests(
