@@ -97,7 +97,7 @@ private func takeSource(_ bytes: [UInt8]) {
 
 private func takeSalvage(_ bytes: [UInt8]) {
     let plan = SalvagePlan(bytes: bytes)
-    demand(plan.parts.count <= 8, "\(plan.parts.count) copies")
+    demand(plan.parts.count <= 8192, "\(plan.parts.count) parts")
     demand(SalvagePlan(bytes: plan.bytes) == plan, "a plan that changes by being stored")
 }
 
