@@ -32,12 +32,14 @@ public struct TrustedTime: Sendable {
     /// - Parameters:
     ///   - now: boot clock.
     ///   - hostMs: the synchronised clock of the host, Unix milliseconds; nil = it is not synchronised.
-    /// - Returns: the earlier of both, which makes nothing older than it is; nil while they do not agree.
-    public func time(at now: EventTime, hostMs: Int64?) -> UTCTime? {
+    /// - Returns: from the earlier of both, which makes nothing older than it is, to the later, which brings nothing back that has
+    ///   expired; nil while they do not agree.
+    public func time(at now: EventTime, hostMs: Int64?) -> ClosedRange<UTCTime>? {
         guard let hostMs, let began, let last, last.at.duration(since: began) >= Self.evenLeast else { return nil }
         let receiver = last.time + now.duration(since: last.at)
         let (difference, overflow) = hostMs.subtractingReportingOverflow(receiver.milliseconds)
         guard !overflow, difference.magnitude <= Self.agreement else { return nil }
-        return min(receiver, UTCTime(milliseconds: hostMs))
+        let host = UTCTime(milliseconds: hostMs)
+        return min(receiver, host)...max(receiver, host)
     }
 }

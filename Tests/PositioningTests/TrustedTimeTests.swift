@@ -18,7 +18,7 @@ import Testing
     /// Milliseconds after the start, by a host whose synchronised clock is off by so many.
     private func found(_ trusted: TrustedTime, at second: Int, hostOff: Int64 = 0) -> Int64? {
         trusted.time(at: instant(second), hostMs: Self.start + Int64(second) * 1000 + hostOff)
-            .map { $0.milliseconds - Self.start }
+            .map { $0.lowerBound.milliseconds - Self.start }
     }
 
     @Test func isWhatReceiverAndHostAgreeOn() {
@@ -36,6 +36,8 @@ import Testing
         var trusted = TrustedTime()
         feed(&trusted, seconds: 0...100)
         #expect(self.found(trusted, at: 100, hostOff: hostOff) == 100_000 + found)
+        let later = trusted.time(at: instant(100), hostMs: Self.start + 100_000 + hostOff)?.upperBound
+        #expect(later?.milliseconds == Self.start + 100_000 + hostOff - found)
         let more: Int64 = hostOff < 0 ? -1 : 1
         #expect(self.found(trusted, at: 100, hostOff: more * (Self.day + 1)) == nil)
     }

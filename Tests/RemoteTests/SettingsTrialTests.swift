@@ -10,7 +10,7 @@ import Testing
     private var trial = SettingsTrial()
 
     private func offered(_ version: Int64, at now: Double, time: UTCTime? = nil) -> SettingsTrial.Offer {
-        trial.offered(.version(version), policy: Self.policy, at: seconds(now), time: time)
+        trial.offered(.version(version), policy: Self.policy, at: seconds(now), time: time.map { $0...$0 })
     }
 
     private mutating func judged(
@@ -126,7 +126,8 @@ import Testing
     @Test func expiresByATrustedTimeAlone() {
         var document = DesiredDocument.version(1)
         document.expires = utc(30)
-        let offers = [utc(29), utc(30), utc(3e9), nil].map {
+        let times = [utc(0)...utc(29), utc(0)...utc(30), utc(3e9)...utc(3e9), nil]
+        let offers = times.map {
             trial.offered(document, policy: Self.policy, at: .zero, time: $0)
         }
         let expired = SettingsTrial.Offer.refused(.init("expires", "it has expired"))

@@ -227,7 +227,7 @@ public final class Agent {
 
     private static func trustedTime(
         _ receiverClock: ReceiverClock, _ host: any Host, at now: EventTime
-    ) -> UTCTime? {
+    ) -> ClosedRange<UTCTime>? {
         receiverClock.trustedTime(at: now, hostMs: synchronisedMs(host))
     }
 
@@ -261,7 +261,9 @@ public final class Agent {
         recorder.beforeCommit = { [unowned self] now in
             for delivery in endpoints.deliveries { delivery.commitComes(at: now) }
         }
-        recorder.trustedTime = { [unowned self] now in Self.trustedTime(receiverClock, loop.host, at: now) }
+        recorder.trustedTime = { [unowned self] now in
+            Self.trustedTime(receiverClock, loop.host, at: now)?.lowerBound
+        }
         recorder.committed = { [unowned self] reply, forms, now in committed(reply, forms, at: now) }
         recorder.refused = { [unowned self] forms, now in
             for delivery in endpoints.deliveries { delivery.refused(forms, at: now) }

@@ -124,7 +124,7 @@ final class Pipeline {
     /// What the next start should know about the source.
     var memory: SourceMemory {
         let hostMs = loop.host.isClockSynchronised ? loop.host.wallClockMs : nil
-        let trusted = receiverClock.trustedTime(at: loop.now, hostMs: hostMs)
+        let trusted = receiverClock.trustedTime(at: loop.now, hostMs: hostMs)?.lowerBound
         return SourceMemory(
             position: reception.position, baud: (source as? SerialSource)?.foundSpeed?.baud,
             trusted: [remembered.trusted, trusted].compactMap(\.self).max(), receiver: receiver,

@@ -21,7 +21,7 @@ final class RemoteAccess {
     init(
         _ config: RemoteConfig, _ start: RemoteStart, environment: [String: String], file: StateFile?,
         delivery: EndpointDelivery, configuration: ConfigurationInForce, pipeline: Pipeline, uplink: any Uplink,
-        log: AgentLog, loop: EventLoop, trustedTime: @escaping (EventTime) -> UTCTime?,
+        log: AgentLog, loop: EventLoop, trustedTime: @escaping (EventTime) -> ClosedRange<UTCTime>?,
         commandTime: @escaping (EventTime) -> UTCTime?,
         carryOut: @escaping (RemoteCommand.Task, EventTime, @escaping (CommandsFromAfar.Outcome) -> Void) -> Void
     ) {
@@ -51,7 +51,7 @@ final class RemoteAccess {
             configuration: configuration, pipeline: pipeline, log: log, loop: loop, trustedTime: trustedTime)
         commands = CommandsFromAfar(
             policy, signatures: signatures, store: store, way: way, log: log, loop: loop, time: commandTime,
-            trustedTime: trustedTime, carryOut: carryOut)
+            trustedTime: { trustedTime($0)?.lowerBound }, carryOut: carryOut)
         way.hear = { [unowned self] in heard($0) }
         delivery.attempted = { [unowned self] in attempted($0, at: $1) }
     }

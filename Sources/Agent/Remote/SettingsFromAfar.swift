@@ -33,7 +33,7 @@ final class SettingsFromAfar {
     private let log: AgentLog
     private let loop: EventLoop
     private var alarm: EventLoop.Alarm?
-    private let trustedTime: (EventTime) -> UTCTime?
+    private let trustedTime: (EventTime) -> ClosedRange<UTCTime>?
     /// What the start has done to them, and stored.
     private var startActions: [SettingsTrial.Action]
     /// What the settings in force have changed last.
@@ -66,7 +66,7 @@ final class SettingsFromAfar {
     init(
         _ config: RemoteConfig, _ start: RemoteStart, way: any RemoteWay, signatures: SignatureCheck,
         store: RemoteStore, delivery: EndpointDelivery, configuration: ConfigurationInForce, pipeline: Pipeline,
-        log: AgentLog, loop: EventLoop, trustedTime: @escaping (EventTime) -> UTCTime?
+        log: AgentLog, loop: EventLoop, trustedTime: @escaping (EventTime) -> ClosedRange<UTCTime>?
     ) {
         self.config = config
         self.way = way
@@ -270,7 +270,7 @@ extension SettingsFromAfar {
             case .rejected(let problems): .rejected(problems)
             }
         refusal = nil
-        perform(trial.judged(document, judgement, way: config.endpoint, at: now, time: time), at: now)
+        perform(trial.judged(document, judgement, way: config.endpoint, at: now, time: time?.lowerBound), at: now)
     }
 
     /// The configuration was read again, by a person or for new settings.

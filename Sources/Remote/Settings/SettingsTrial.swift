@@ -135,9 +135,9 @@ package struct SettingsTrial: Hashable, Sendable {
 
     package var nextDeadline: EventTime? { [trial?.deadline, firstMinuteEnds].compactMap { $0 }.min() }
 
-    /// - Parameter time: nil where the clock is not trusted.
+    /// - Parameter time: between these; nil where the clock is not trusted.
     package func offered(
-        _ document: DesiredDocument, policy: RemotePolicy, at now: EventTime, time: UTCTime?
+        _ document: DesiredDocument, policy: RemotePolicy, at now: EventTime, time: ClosedRange<UTCTime>?
     ) -> Offer {
         guard document.device == policy.device else { return .refused(.init("device", "that of another device")) }
         if document.version == seen || document.version == rejected { return .known }
@@ -147,9 +147,10 @@ package struct SettingsTrial: Hashable, Sendable {
         if let expires = document.expires {
             // By a wrong clock a document that was kept back for years would be in time.
             guard let time else { return .undecided(.init("expires", "unknown until the time is trusted")) }
-            guard time < expires else { return .refused(.init("expires", "it has expired")) }
+            guard time.upperBound < expires else { return .refused(.init("expires", "it has expired")) }
         }
-        if let wait = judgements.wait(at: now, time: time) ?? changes.wait(at: now, time: time) {
+        if let wait = judgements.wait(at: now, time: time?.lowerBound) ?? changes.wait(at: now, time: time?.lowerBound)
+        {
             return .postponed(wait)
         }
         return .judge

@@ -20,7 +20,7 @@ import Tracking
         let start = (at: bench.loop.now, ms: Int64(1_700_000_000_000))
         let month = Int64(35 * 86_400)
         bench.recorder.trustedTime = { now in
-            clock.trustedTime(at: now, hostMs: start.ms + now.duration(since: start.at).milliseconds)
+            clock.trustedTime(at: now, hostMs: start.ms + now.duration(since: start.at).milliseconds)?.lowerBound
         }
         func pass(_ seconds: ClosedRange<Int64>, ahead: Int64 = 0) throws {
             for second in seconds {
