@@ -1,3 +1,4 @@
+import Glibc
 import NMEA
 import Positioning
 
@@ -97,6 +98,17 @@ struct Misread {
         }
         var decoder = missing.isEmpty ? nil : before
         var start = 0
+        if missing.isEmpty, pending.isEmpty, let lines = sentenceLines(bytes) {
+            // Nearly all of nearly all logs.
+            number += lines.count
+            if lines.count > 0 {
+                head.removeAll(keepingCapacity: true)
+                (isEmpty, isObject, isComment) = (true, false, false)
+            }
+            let rest = bytes.extracting(lines.end..<bytes.count)
+            isKnown = !rest.isEmpty || (lines.count == 0 && isKnown)
+            return keepHead(rest)
+        }
         while start < bytes.count {
             let end = bytes.first(0x0A, from: start)
             let line = bytes.extracting(start..<(end ?? bytes.count))
@@ -143,6 +155,25 @@ struct Misread {
         if let more { findings.append(more) }
         return findings.sorted { $0.line < $1.line }
     }
+
+    /// How many lines end in bytes in which each line begins as a sentence does, and where the last of them ends; nil = in these not
+    /// each one does.
+    private func sentenceLines(_ bytes: Span<UInt8>) -> (count: Int, end: Int)? {
+        guard !bytes.isEmpty, isKnown || Self.beginsSentence(bytes[0]) else { return nil }
+        return bytes.withUnsafeBytes { bytes -> (count: Int, end: Int)? in
+            guard let base = bytes.baseAddress else { return nil }
+            let end = base + bytes.count
+            var (count, start) = (0, base)
+            while start < end, let found = memchr(start, 0x0A, end - start) {
+                start = UnsafeRawPointer(found) + 1
+                count += 1
+                guard start == end || Self.beginsSentence(start.load(as: UInt8.self)) else { return nil }
+            }
+            return (count, start - base)
+        }
+    }
+
+    private static func beginsSentence(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "$") || byte == UInt8(ascii: "!") }
 
     private var isUnknown: Bool { !isKnown && !isEmpty && !isComment }
 
