@@ -27,14 +27,16 @@ extension AgentConfig {
         return try parse(texts, environment: environment)
     }
 
-    /// What can be read of a file and its drop-ins.
+    /// What can be read of a file and its drop-ins, as far as they are no larger than `load` takes.
     static func readableTables(_ path: String) -> TOMLTable {
         var merged = TOMLTable()
+        var total = 0
         var problems: [ConfigurationProblem] = []
         for name in [path] + dropIns(beside: path, &problems) {
-            guard let bytes = try? contents(of: name).get(),
-                let table = try? TOMLTable.parse(bytes, file: name)
-            else { continue }
+            guard let bytes = try? contents(of: name).get() else { continue }
+            total += bytes.count
+            guard total <= totalMax else { break }
+            guard let table = try? TOMLTable.parse(bytes, file: name) else { continue }
             merged.merge(table)
         }
         return merged
