@@ -59,6 +59,8 @@ struct Salvaging {
     private let life: Int64
     /// Boot clock, nanoseconds: when parts that are missing are read again; nil: it was not decided yet.
     private var rereadAt: Int64?
+    /// Boot clock, nanoseconds: before this only parts are read again of which a read failed.
+    private var nextWrongAt: Int64 = .min
     /// Those whose turn has not come in this round.
     private var round: [SalvagePlan.Part] = []
     /// Boot clock: when this process first read parts of a copy as wrong.
@@ -73,6 +75,9 @@ struct Salvaging {
     /// Commits after which a disk is asked again that has refused what was brought back.
     private static let pauseAfterRefusal = 16
     private static let hour: Int64 = 3_600_000_000_000
+    /// Until the next round after one in which a read failed; then twice as long each time, up to 34 hours.
+    private static let pauseAfterFailure: Int64 = 15_000_000_000
+    private static let failedRoundsMax = 13
     /// Rows are given up once they were read as wrong so often, at least an hour apart, by two processes or over so long a time
     /// by one.
     private static let wrongMax = 3
@@ -192,8 +197,10 @@ struct Salvaging {
         guard !plan.parts.isEmpty else { return nil }
         if rereadAt == nil { rereadAt = now + Self.hour }
         if round.isEmpty, now >= rereadDue(at: now) {
-            round = plan.parts.filter { !waits($0, at: now) }
-            rereadAt = now + Self.hour
+            let areAllDue = now >= nextWrongAt
+            round = plan.parts.filter { !waits($0, at: now) && (areAllDue || $0.readings?.wrong == 0) }
+            rereadAt = round.isEmpty ? nextWrongAt : now + Self.hour
+            if areAllDue { nextWrongAt = now + Self.hour }
         }
         return round.first
     }
@@ -244,14 +251,17 @@ struct Salvaging {
         }
         if isFinished { finish(part.copy, in: &step.next) }
         guard part.readings != nil else {
-            if isFinished { rereadAt = now + Self.hour }
+            if isFinished {
+                nextWrongAt = now + Self.hour
+                rereadAt = hasFailed ? now + Self.pauseAfterFailure : nextWrongAt
+            }
             return step
         }
         if let rest { round[0] = rest } else { round.removeFirst() }
         guard round.isEmpty else { return step }
         // A card that cannot be read is asked less and less.
-        failedRounds = hasFailed ? min(failedRounds + 1, 5) : 0
-        rereadAt = now + Self.hour << Int64(failedRounds)
+        failedRounds = hasFailed ? min(failedRounds + 1, Self.failedRoundsMax) : 0
+        rereadAt = hasFailed ? now + Self.pauseAfterFailure << Int64(failedRounds) : max(now, nextWrongAt)
         return step
     }
 
