@@ -10,6 +10,9 @@ from . import drive
 
 # In the id of a request that holds the newest row alone, ahead of its turn (`fresh_head`).
 PREVIEW = "-preview-"
+# A row that is alone is refused for good after three times, or as many more as show that the server does not refuse at random:
+# seventeen where nothing else was accepted yet.
+ALONE_AGAIN = 16
 
 
 class Life:
@@ -30,7 +33,7 @@ class Refusal:
         self.ids, self.lives = {batch_id}, set()
         self.again = 0  # requests for a part that was answered before
         self.plain = 0  # those of them that came without compression: one such attempt looks for a server that cannot inflate
-        self.alone = 0  # those of them with one row, which is refused for good the third time
+        self.alone = 0  # those of them with one row
         self.probes = 0  # rows from behind it
         self.too_large = 0  # parts that were refused for their size
 
@@ -64,6 +67,7 @@ class Arrivals:
         self.last_refused = None  # the refusal to which the last answered request belonged
         self.previewed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent to it ahead of its turn
         self.refused_rows = collections.defaultdict(set)  # number → each (outbox, seq)
+        self.refused_in = collections.defaultdict(set)  # number → lives
         self.quarantined = set()
         self.recent = collections.deque(maxlen=12)  # batches as they came, with their lives
 
@@ -160,6 +164,7 @@ class Ledger:
             bad = [(number, seq) for seq, time_ms in rows if (number := drive.number_of(time_ms)) in poison]
             for number, seq in bad:
                 arrivals.refused_rows[number].add((outbox, seq))
+                arrivals.refused_in[number].add(life)
             if not self.belongs(arrivals, life, batch_id, outbox, rows, is_plain):
                 arrivals.refusals.append(Refusal(batch_id, outbox, rows, len(bad)))
                 arrivals.last_refused = arrivals.refusals[-1]
@@ -223,7 +228,9 @@ class Ledger:
             for seq, time_ms in rows:
                 number, key = drive.number_of(time_ms), (outbox, seq)
                 if number in self.cured and key not in arrivals.of_seq:
-                    if key not in arrivals.refused_rows[number]:
+                    # What a life without a disk had refused, the next one may have stored under another number.
+                    is_renumbered = any(self.lives[its].bad_disk_since is not None for its in arrivals.refused_in[number])
+                    if key not in arrivals.refused_rows[number] and not is_renumbered:
                         counts["keys of another record"] += 1
                         self.found(f"{name}: {batch_id}: fix {number} comes from quarantine as seq {seq}")
                     arrivals.of_seq[key] = number
@@ -375,9 +382,8 @@ class Ledger:
             once = refusal.extra_limit + 2 * refusal.too_large
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
-            # A row is refused for good the third time that it is alone.
             over = max(0, extra - extra_limit) \
-                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, 2 * refusal.poison) - 3 * restarts
+                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, ALONE_AGAIN * refusal.poison * (1 + restarts)) - 3 * restarts
                       - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over

@@ -154,8 +154,8 @@ class LedgerTests(unittest.TestCase):
                 self.refuse(0, 3, 0, f"c{number}", life=life + 1)
             self.assertEqual(self.counts()["requests for poison beyond the limit"], beyond)
 
-    def test_a_row_is_refused_for_good_the_third_time(self):
-        for refusals, beyond in ((3, 0), (4, 1)):
+    def test_a_row_is_refused_for_good_the_seventeenth_time(self):
+        for refusals, beyond in ((17, 0), (18, 1)):
             self.ledger.endpoints.clear()
             for _ in range(refusals):
                 self.refuse(0, 0, 0, "b")
@@ -275,6 +275,18 @@ class LedgerTests(unittest.TestCase):
         self.assertEqual(self.counts()["inversions"], 0)
         self.store((499, 12))
         self.assertEqual(self.counts()["inversions"], 1)
+
+    def test_a_row_that_a_life_without_a_disk_had_refused_may_have_another_number(self):
+        for bad_disk_since, others in ((None, 1), (3.5, 0)):
+            self.ledger.endpoints.clear()
+            self.ledger.life_began()
+            self.refuse(1, 1, 1, "c", life=len(self.ledger.lives) - 1)
+            self.ledger.killed(9.4, bad_disk_since=bad_disk_since)
+            self.ledger.cured, poison = self.ledger.poison, self.ledger.poison
+            self.ledger.poison = set()
+            self.store((9, 1))
+            self.assertEqual(self.counts()["keys of another record"], others)
+            self.ledger.cured, self.ledger.poison = set(), poison
 
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))

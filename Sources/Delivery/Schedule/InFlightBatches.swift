@@ -92,6 +92,7 @@ struct InFlightBatches: Sendable {
     /// after them is tried instead.
     private var probe = (place: 0, fresh: false)
     private var refusals = RecentRefusals()
+    private var odds = RefusalOdds()
     /// When the server last accepted what it had refused before: what it refuses then is shown as for any failure.
     private var contradictedAt: EventTime?
     private static let contradictionHolds = Duration.seconds(86_400)
@@ -113,9 +114,6 @@ struct InFlightBatches: Sendable {
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
     private static let aloneMax = 8
-    /// A row is held against itself when it was refused alone so often: a server that fails for some seconds, or now and then,
-    /// may answer 400 to anything.
-    private static let refusalsLeast = 3
 
     init(_ batches: [DeliverySchedule.InFlight], unlisted: Int) {
         parts = batches.map { Part(batch: $0) }
@@ -186,7 +184,8 @@ extension InFlightBatches {
     /// - Parameter wasDoubted: it was sent in a pause over rows.
     mutating func accepted(_ place: Int, wasDoubted: Bool, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
-        if part.isDoubted { contradictedAt = now }
+        if part.isDoubted { contradicted(at: now) }
+        odds.accepted()
         if bisect == nil, wasDoubted { bisect = Bisect(rows: parts.first?.batch.rows ?? 1, hasEvidence: true) }
         var outcome = withEvidence(.init(batch: part.batch.id, how: .accepted), after: part, at: now)
         outcome.isContradiction = part.isDoubted
@@ -195,6 +194,7 @@ extension InFlightBatches {
 
     mutating func partlyAccepted(_ place: Int, _ items: ItemVerdicts, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
+        odds.accepted()
         isUnlisted = isUnlisted || !items.again.isEmpty
         unlistedRows += items.again.count
         // The server has accepted others of the same request: what it refuses so again does not hold them up.
@@ -218,7 +218,10 @@ extension InFlightBatches {
         let hasCandidates = parts.contains { $0.isRefused }
         let hasEvidence = bisect?.hasEvidence ?? false
         if !hasEvidence, !part.isSingleRow, !hasCandidates { return Outcome(settled: [split(place)]) }
-        if part.isSingleRow { parts[place].refusalsAlone += 1 }
+        if part.isSingleRow {
+            if part.refusalsAlone == 0 { odds.refused() }
+            parts[place].refusalsAlone += 1
+        }
         parts[place].isWeaklyRefused = refusal == .weak
         parts[place].isRefused = true
         guard hasEvidence else { return Outcome(doubt: doubtWithoutEvidence(hasWaiting)) }
@@ -228,11 +231,31 @@ extension InFlightBatches {
         return outcome
     }
 
+    /// A row that fails alone while others are accepted is refused by a word about it.
+    ///
+    /// - Returns: nil = that proves no more than any failure.
+    mutating func refusedAsSuspect(_ place: Int, at now: EventTime) -> Outcome? {
+        parts[place].refusalsAlone += 1
+        parts[place].isDoubted = true
+        guard !isUnsteady(at: now), !parts[place].isWeaklyRefused, parts[place].suspicion?.awaitsOthers == false,
+            parts[place].refusalsAlone >= odds.proof
+        else { return nil }
+        var outcome = Outcome()
+        setAside(place, &outcome, at: now)
+        return outcome
+    }
+
     private mutating func endBisect(at now: EventTime) {
         guard isIdle, !isUnlisted else { return }
         // Each part of what was refused as a whole was accepted.
-        if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradictedAt = now }
+        if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradicted(at: now) }
         bisect = nil
+    }
+
+    /// The server has accepted what it had refused: refusals of this server show nothing.
+    private mutating func contradicted(at now: EventTime) {
+        contradictedAt = now
+        for place in parts.indices { parts[place].suspicion?.forgetEvidence() }
     }
 
     /// One row alone may show that the server is well, whatever is wrong with those before it.
@@ -397,7 +420,9 @@ extension InFlightBatches {
             }
             parts[place].isRefused = false
             parts[place].isDoubted = true
-            guard parts[place].refusalsAlone >= Self.refusalsLeast else { continue }
+            // A weak refusal proves nothing at all, only that the row is better tried last.
+            let proof = parts[place].isWeaklyRefused ? RefusalOdds.refusalsLeast : odds.proof
+            guard parts[place].refusalsAlone >= proof else { continue }
             guard isUnsteady || parts[place].isWeaklyRefused else {
                 setAside(place, &outcome, at: now)
                 continue
@@ -575,20 +600,6 @@ private struct Bisect: Sendable {
     /// More than this in quarantine is a problem of the contract and not of rows: a tenth. Two never are, nor is what was
     /// sent in batches of one.
     var quarantineMax: Int { rows > 1 ? max(2, rows / 10) : .max }
-}
-
-/// Rows that went to quarantine within the last hour.
-private struct RecentRefusals: Sendable {
-    static let most = 100
-    private var times: [EventTime] = []
-
-    /// - Returns: whether there are too many.
-    mutating func refused(at now: EventTime) -> Bool {
-        times.removeAll { $0 + .seconds(3600) <= now }
-        times.append(now)
-        if times.count > Self.most + 1 { times.removeFirst() }
-        return times.count > Self.most
-    }
 }
 
 /// Equal answers in a row.
