@@ -11,6 +11,8 @@ struct ConnectMemory: Hashable {
     /// Only IPv4 addresses are asked for.
     private(set) var isIPv4Alone = false
     private var hasTriedIPv4 = false
+    /// Connections use short packets: long ones may be lost without a word, as behind a tunnel whose routers send no ICMP.
+    private(set) var isShort = false
 
     /// IPv4 is as good over another link as long as that has it, and a vehicle may come back to the resolver that drops questions.
     func overAnotherLink(hasIPv4: Bool) -> ConnectMemory {
@@ -31,6 +33,10 @@ struct ConnectMemory: Hashable {
 
     /// The connection or its encryption took too long.
     mutating func missed() { isSlow = true }
+
+    /// Nothing of a request was acknowledged, or nothing came of a handshake, over a connection that was made: that of short packets
+    /// comes through, if it is for their length.
+    mutating func tookNothing() { isShort.toggle() }
 
     /// The name has no such address, as the resolver said after so long: what takes longer is silence, and no answer.
     mutating func failedToLookUp(in duration: Duration) {

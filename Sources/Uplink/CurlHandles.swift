@@ -85,7 +85,7 @@ final class CurlHandles {
         // Else the server might choose HTTP/2, which libcurl would then begin to speak.
         setup.set(CURLOPT_SSL_ENABLE_ALPN, 0)
         setup.set(CURLOPT_ERRORBUFFER, pointer: errorText)
-        setup.setOpenSocket(onOpenSocket)
+        setup.setOpenSocket(memory.isShort ? onOpenShortSocket : onOpenSocket)
         guard setup.failed == nil else {
             curl_easy_cleanup(easy)
             return nil
@@ -182,7 +182,7 @@ final class CurlHandles {
         setup.set(CURLOPT_HEADERDATA, pointer: context)
         setup.set(CURLOPT_WRITEFUNCTION, function: onBody)
         setup.set(CURLOPT_WRITEDATA, pointer: context)
-        setup.setOpenSocket(onOpenSocket)
+        setup.setOpenSocket(transfer.memory.isShort ? onOpenShortSocket : onOpenSocket)
         setup.set(CURLOPT_OPENSOCKETDATA, pointer: context)
         // Connections outlive the transfer.
         setup.setCloseSocket(onCloseSocket)
@@ -280,8 +280,22 @@ private let onDebug: curl_debug_callback = { _, kind, _, count, context in
     return 0
 }
 
+private let onOpenSocket: curl_opensocket_callback = { context, _, place in openSocket(context, place) }
+
+/// See `ConnectMemory.isShort`. Each host takes packets of 576 bytes.
+private let onOpenShortSocket: curl_opensocket_callback = { context, _, place in
+    let descriptor = openSocket(context, place)
+    var bytes: Int32 = 536
+    if descriptor >= 0 {
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_MAXSEG, &bytes, socklen_t(MemoryLayout<Int32>.size))
+    }
+    return descriptor
+}
+
 /// As libcurl's own, but closed on exec: a token command of a child process must not inherit the connection.
-private let onOpenSocket: curl_opensocket_callback = { context, _, place in
+private func openSocket(
+    _ context: UnsafeMutableRawPointer?, _ place: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
     guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return CURL_SOCKET_BAD }
     let address = place.pointee
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.`protocol`)

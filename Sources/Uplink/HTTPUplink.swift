@@ -295,7 +295,11 @@ extension HTTPUplink {
         learn(of: transfer.peer) { memory in
             switch limit.failure {
             case .resolve: memory.lookedUp(in: settings.lookupLimit, hasIPv4: HostRoute.hasIPv4)
-            case .unreachable, .tls: memory.missed()
+            case .unreachable: memory.missed()
+            case .tls:
+                memory.missed()
+                memory.tookNothing()
+            case .timeout where transfer.progress.isUntouched: memory.tookNothing()
             default: break
             }
         }

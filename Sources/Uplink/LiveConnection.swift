@@ -308,6 +308,7 @@ extension LiveConnection {
             return .resolve("\(peer): no answer from the name server")
         }
         memory.missed()
+        if peer.isSecure { memory.tookNothing() }
         return .unreachable("\(peer): no \(peer.isSecure ? "TLS " : "")connection in time")
     }
 

@@ -63,6 +63,9 @@ struct TransferProgress {
     /// When the request was last begun.
     var beganAt: EventTime { attempt.startedAt }
 
+    /// The peer has acknowledged nothing of the request.
+    var isUntouched: Bool { attempt.headSent > 0 && attempt.unacknowledged > 0 && !attempt.isAcknowledged }
+
     /// A kept connection carries this attempt.
     var isOverKept: Bool { attempt.opened == 0 }
 
