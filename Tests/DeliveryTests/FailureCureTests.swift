@@ -17,9 +17,13 @@ import Testing
             (.connect("h:1884: Connection refused"), "waypost-mqtt", "Usual for waypost-mqtt: 1883, with TLS 8883"),
             (
                 .connect("the broker refuses the connection: user name or password is wrong"), "waypost-mqtt",
-                "user name"
+                "the broker wants a user"
             ),
             (.timeout("no CONNACK of the broker in time"), "waypost-mqtt", "1883"),
+            (.connect("no CONNACK of the broker in time"), "waypost-mqtt", "1883"),
+            (.connect("h:8883: the connection broke: Connection reset by peer"), "waypost-mqtt", "mqtts://"),
+            (.tls("h: SSL routines::unexpected eof while reading"), "waypost", "perhaps this port does not speak TLS"),
+            (.closedWithoutReply("the broker closed the connection before CONNACK"), "waypost-mqtt", "mqtts://"),
             (.timeout("h: timed out"), "waypost", nil),
             (.tls("h: certificate has expired"), "waypost", nil),
         ] as [(TransportFailure, String, String?)])
@@ -36,6 +40,28 @@ import Testing
         #expect(FailureCure.words(status: 503, [], settings("traccar")) == nil)
         let said = Array("<title>400 The plain HTTP request was sent to HTTPS port</title>".utf8)
         #expect(FailureCure.words(status: 400, said, settings("traccar"))?.contains("https://") == true)
+    }
+
+    @Test func theCureOfARefusedCredentialSaysWhereItIs() {
+        let failure = TransportFailure.connect("the broker refuses the connection: user name or password is wrong")
+        let place = "check user van7 and the password in /etc/waypost/mqtt.password"
+        #expect(FailureCure.words(for: failure, settings("waypost-mqtt"), credential: place) == place)
+        let none = FailureCure.words(for: failure, settings("waypost-mqtt"))
+        #expect(none?.contains("auth = { kind = \"basic\"") == true)
+    }
+
+    /// A server with TLS answers to plain HTTP with an alert, or closes the connection.
+    @Test(arguments: [
+        TransportFailure.broken("h:8443: the answer is not HTTP"),
+        .closedWithoutReply("h:8443 took the request and closed the connection without an answer"),
+        .broken("h:8443: the connection broke before an answer: Connection reset by peer"),
+    ]) func plainHTTPToAPortWithTLSIsSuspected(_ failure: TransportFailure) {
+        let plain = EndpointSettings(baseURL: "http://h:8443", device: "van-7")
+        #expect(FailureCure.words(for: failure, plain)?.contains("base_url has to begin with https://") == true)
+        #expect(FailureCure.words(for: failure, settings("waypost")) == nil)
+        // It has worked with this address: the port is right, and the link is bad.
+        let later = FailureCure.words(for: failure, plain, hasWorked: true)
+        #expect((later == nil) == !failure.message.contains("not HTTP"))
     }
 
     private func settings(_ profile: String) -> EndpointSettings {

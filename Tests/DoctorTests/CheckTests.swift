@@ -752,6 +752,13 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(21, .broken, "the server refuses them", "endpoint resume main") {
             endpoint(&$0) { ($0.state, $0.reason) = ("paused", "auth") }
         },
+        Case(21, .broken, "main: status 401, the credential is refused: check the token in /x", "endpoint resume main")
+        {
+            endpoint(&$0) {
+                ($0.state, $0.reason) = ("paused", "auth")
+                $0.problem = "status 401, the credential is refused: check the token in /x; paused (auth)"
+            }
+        },
         Case(21, .degraded, "main: our certificate expires in 3 days", "endpoint resume main") {
             $0.clientCertificates["main"] = certificate(days: 365, left: 3)
         },

@@ -15,6 +15,14 @@ struct CredentialProblem: Error, Hashable {
     var isTransient = false
 }
 
+/// What it means that a server refuses who this device says it is.
+struct CredentialRefusal: Hashable {
+    /// For people.
+    var words: String
+    /// Which credential to check, and where it is; nil = there is none.
+    var cure: String?
+}
+
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
 final class EndpointCredentials {
     /// Seconds: from so long before a client certificate expires, that is logged once a day.
@@ -132,12 +140,15 @@ final class EndpointCredentials {
     }
 
     /// What a refusal means for whoever has to mend it, as none of this device's own is new.
-    var refusal: String {
-        if isAny { return "the credential is refused" }
+    var refusal: CredentialRefusal {
+        if isAny {
+            return CredentialRefusal(words: "the credential is refused", cure: config.identity.map { "check \($0)" })
+        }
         let isEncrypted = (try? BaseURL.parse(config.settings.baseURL).get())?.isEncrypted == true
-        return
-            "no credential is configured: the server wants one (\(isEncrypted ? "auth or client_cert" : "auth")), or something "
-            + "before it refuses this device or its address"
+        return CredentialRefusal(
+            words:
+                "no credential is configured: the server wants one (\(isEncrypted ? "auth or client_cert" : "auth")), or "
+                + "something before it refuses this device or its address")
     }
 
     /// Of what decides whom this device speaks to and as who: the address, the device, and the times of the files with secrets and

@@ -48,7 +48,8 @@ final class BindRequest {
     ) {
         guard case .reply(let reply) = outcome.result else {
             if case .failed(let failure) = outcome.result {
-                let cure = UploadProblem.cure(outcome, route.settings)
+                let cure = UploadProblem.cure(
+                    outcome, route.settings, credential: route.credentials.refusal.cure)
                 delivery.bindRefused(UploadProblem.words(failure.message, cure))
             }
             return
@@ -64,13 +65,16 @@ final class BindRequest {
             route.credentials.refresh(at: delivery.loop.now) { [self, unowned delivery] renewal in
                 guard delivery.receives(attempt) else { return }
                 guard renewal == .new else {
-                    return delivery.bindRefused("status \(reply.status), the credential is refused")
+                    let refusal = route.credentials.refusal
+                    return delivery.bindRefused(
+                        UploadProblem.words("status \(reply.status), \(refusal.words)", refusal.cure))
                 }
                 send(attempt, over: route, by: delivery)
             }
         default:
             let said = "status \(reply.status)" + UploadProblem.said(reply.status, reply.body)
-            delivery.bindRefused(UploadProblem.words(said, UploadProblem.cure(outcome, route.settings)))
+            let cure = UploadProblem.cure(outcome, route.settings, credential: route.credentials.refusal.cure)
+            delivery.bindRefused(UploadProblem.words(said, cure))
         }
     }
 }

@@ -157,7 +157,7 @@ struct ProbeFinding {
     let problem: String?
 
     /// - Parameter refusal: what a refused credential means here.
-    init(_ outcome: UplinkOutcome, _ settings: EndpointSettings, refusal: String) {
+    init(_ outcome: UplinkOutcome, _ settings: EndpointSettings, refusal: CredentialRefusal) {
         let verdict = AnswerJudge(settings).doubt(aboutProbe: outcome)
         problem = verdict.map { Self.words($0, outcome, settings, refusal: refusal) }
         isUnreached =
@@ -183,10 +183,14 @@ struct ProbeFinding {
 
     /// What is wrong, and what helps.
     static func words(
-        _ verdict: Verdict, _ outcome: UplinkOutcome, _ settings: EndpointSettings, refusal: String
+        _ verdict: Verdict, _ outcome: UplinkOutcome, _ settings: EndpointSettings, refusal: CredentialRefusal
     ) -> String {
         var words = UploadProblem.words(verdict, outcome).text
-        if case .authStop = verdict, case .reply = outcome.result { words += ", \(refusal)" }
-        return UploadProblem.words(words, UploadProblem.cure(outcome, settings))
+        var cure = UploadProblem.cure(outcome, settings, credential: refusal.cure)
+        if case .authStop = verdict, case .reply = outcome.result {
+            words += ", \(refusal.words)"
+            cure = cure ?? refusal.cure
+        }
+        return UploadProblem.words(words, cure)
     }
 }

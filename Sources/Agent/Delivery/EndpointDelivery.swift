@@ -469,12 +469,14 @@ final class EndpointDelivery {
             schedule.credentialsRefreshed(attempt, renewal, jitter: jitter(), at: loop.now)
             let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
             if renewal != .new {
-                let why =
-                    credentials?.tokenLife(at: loop.now).problem
-                    ?? (renewal == .later ? "no other credential is available now" : refusal(credentials))
+                let refusal =
+                    (credentials?.tokenLife(at: loop.now).problem
+                    ?? (renewal == .later ? "no other credential is available now" : nil)).map {
+                        CredentialRefusal(words: $0)
+                    } ?? refusal(credentials)
                 let answer = batches.first.flatMap { batches.history(of: $0.id)?.answer }
                 let cure = answer.flatMap { FailureCure.words(status: $0.status ?? 0, $0.reply, settings) }
-                failed(refusalWords + why, cure: cure, isNews: isNews, at: loop.now)
+                failed(refusalWords + refusal.words, cure: cure ?? refusal.cure, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)
         }
@@ -493,10 +495,13 @@ extension EndpointDelivery {
     }
 
     /// What a refusal means for whoever has to mend it, as no credential is new.
-    private func refusal(_ credentials: EndpointCredentials?) -> String {
+    private func refusal(_ credentials: EndpointCredentials?) -> CredentialRefusal {
         let isMessage = batches.first.flatMap { batches.history(of: $0.id)?.isMessageRefused } == true
-        return isMessage
-            ? "by the access rules (ACL) of the broker: allow this device the topic there" : credentials?.refusal ?? ""
+        guard !isMessage, let credentials else {
+            return CredentialRefusal(
+                words: isMessage ? "by the access rules (ACL) of the broker: allow this device the topic there" : "")
+        }
+        return credentials.refusal
     }
 
     private func judge(of batch: Batch) -> AnswerJudge {
@@ -556,7 +561,10 @@ extension EndpointDelivery {
         if verdict != .accepted {
             let (text, isAlarm) = UploadProblem.words(verdict, outcome)
             failed(
-                text, layer: UploadProblem.layer(outcome), cure: UploadProblem.cure(outcome, settings),
+                text, layer: UploadProblem.layer(outcome),
+                cure: UploadProblem.cure(
+                    outcome, settings, credential: route(of: sent).credentials.refusal.cure,
+                    hasWorked: lastSuccess != nil),
                 isAlarm: isAlarm, isNews: isNews, at: now)
             // What was refused has been set aside, which the journal says.
             if settled.contains(where: { $0.batch == sent.id && $0.how == .refused }) {

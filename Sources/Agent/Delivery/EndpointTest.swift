@@ -135,7 +135,7 @@ package struct EndpointTest {
     }
 
     private static func words(
-        _ verdict: Verdict, _ outcome: UplinkOutcome, _ settings: EndpointSettings, _ refusal: String
+        _ verdict: Verdict, _ outcome: UplinkOutcome, _ settings: EndpointSettings, _ refusal: CredentialRefusal
     ) -> String {
         if verdict.lacksSubscriber, case .published(let reply) = outcome.result {
             return

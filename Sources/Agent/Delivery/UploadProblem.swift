@@ -126,10 +126,19 @@ struct UploadProblem {
     }
 
     /// What helps, where what went wrong says enough; nil = nothing is known.
-    static func cure(_ outcome: UplinkOutcome, _ settings: EndpointSettings) -> String? {
-        switch outcome.result {
-        case .failed(let failure): FailureCure.words(for: failure, settings)
-        case .published(let reply): reply.failure.flatMap { FailureCure.words(for: $0, settings) }
+    ///
+    /// - Parameters:
+    ///   - credential: where the credential is, as `CredentialRefusal` has it.
+    ///   - hasWorked: the server has accepted something since the start.
+    static func cure(
+        _ outcome: UplinkOutcome, _ settings: EndpointSettings, credential: String?, hasWorked: Bool = false
+    ) -> String? {
+        func words(_ failure: TransportFailure) -> String? {
+            FailureCure.words(for: failure, settings, credential: credential, hasWorked: hasWorked)
+        }
+        return switch outcome.result {
+        case .failed(let failure): words(failure)
+        case .published(let reply): reply.failure.flatMap(words)
         case .reply(let reply): FailureCure.words(status: reply.status, reply.body, settings)
         case .connected: nil
         }

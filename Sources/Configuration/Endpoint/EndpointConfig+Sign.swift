@@ -84,6 +84,15 @@ extension Secret.Reference {
         }
     }
 
+    /// Where people look for it.
+    package var place: String {
+        switch self {
+        case .credential(let name): "systemd's credential \(name) (LoadCredential=, read at the start)"
+        case .file(let path): path
+        case .environment(let name): "the environment variable \(name) (read at the start)"
+        }
+    }
+
     var asTOML: String { words.asTOML }
 }
 

@@ -1,4 +1,5 @@
 import Delivery
+import Positioning
 
 /// An endpoint with what its requests carry besides the rows.
 public struct EndpointConfig: Hashable, Sendable {
@@ -36,6 +37,42 @@ public struct EndpointConfig: Hashable, Sendable {
         case nil: break
         }
         return shown
+    }
+
+    /// What this device proves itself with and where that is kept, for whoever has to check it: `user van7 and the password in
+    /// /etc/waypost/mqtt.password`; nil = with nothing. Never the secret itself.
+    package var identity: String? {
+        func place(_ name: String) -> String { secrets[name]?.place ?? "the configuration" }
+        let parts: [String]
+        switch auth {
+        case .bearer(let token): parts = ["the token in \(place(token))"]
+        case .basic(let user, let password): parts = ["user \(user)", "the password in \(place(password))"]
+        case .header(let name, let key): parts = ["the key in \(place(key)), sent as \(name)"]
+        case .tokenCommand(let command, _): parts = ["the token that \(command.first ?? "the command") prints"]
+        case .oauth2(let client, _):
+            parts =
+                ["client_id \(client.id)"]
+                + [client.secret.map { "the client_secret in \(place($0))" }].compactMap(\.self)
+                + [client.refreshToken.map { "the refresh_token in \(place($0))" }].compactMap(\.self)
+        case nil:
+            let named = secrets.sorted { $0.key < $1.key }.prefix(3).map { "\($0.key) in \($0.value.place)" }
+            parts =
+                named.isEmpty ? [tls?.certificate.map { "the certificate in \($0.place)" }].compactMap(\.self) : named
+        }
+        guard let last = parts.last else { return nil }
+        return parts.count == 1 ? last : parts.dropLast().joined(separator: ", ") + " and " + last
+    }
+
+    /// Of what decides whom this device speaks to and as who: the address, the device, the profile, and where credentials and
+    /// certificates are.
+    package var digest: String {
+        var hash = FNV1a()
+        let places = secrets.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.words)" }
+        let files = [tls?.authorities, tls?.certificate, tls?.key].map { $0?.words ?? "-" }
+        let parts =
+            [settings.fingerprint, settings.profile.rendering, identity ?? "-"] + places + files + (tls?.pins ?? [])
+        for part in parts { for byte in part.utf8 + [0xFF] { hash.add(byte) } }
+        return String(hash.value, radix: 16)
     }
 
     /// Templates may name `auth.token`.

@@ -3,9 +3,15 @@ package enum FailureCure {
     private static let noTLS =
         "this port does not speak TLS: check the port (http:// or mqtt:// only for a server on your own network)"
 
+    /// - Parameter credential: where the credential is that may be refused, as in "check the token in /etc/waypost/own.token"; nil = there
+    ///   is none.
+    /// - Parameter hasWorked: the server has accepted something over this address, so that its port and scheme are right.
     /// - Returns: nil = nothing is known.
-    package static func words(for failure: TransportFailure, _ settings: EndpointSettings) -> String? {
+    package static func words(
+        for failure: TransportFailure, _ settings: EndpointSettings, credential: String? = nil, hasWorked: Bool = false
+    ) -> String? {
         let text = failure.message
+        let isPlainHTTP = settings.baseURL.hasPrefix("http:")
         func has(_ words: String) -> Bool { text.firstOccurrence(of: words) != nil }
         switch failure {
         case .tls where has("self-signed certificate in certificate chain"), .tls where has("local issuer certificate"):
@@ -18,16 +24,35 @@ package enum FailureCure {
             return "base_url has to name the server as its certificate does"
         case .tls where has("wrong version number") || has("packet length too long") || has("record layer failure"):
             return noTLS
+        // It may have closed the connection over a first packet that it does not understand.
+        case .tls where has("unexpected eof") || has("SSL_ERROR_SYSCALL") || has("Connection reset by peer"):
+            return hasWorked ? nil : "perhaps " + noTLS
         case _ where settings.baseURL.hasPrefix("mqtts") && has("Recv failure: Connection reset by peer"):
             return "perhaps " + noTLS
         case .connect where has("Connection refused"): return nothingListens(settings)
         case .connect where has("user name or password is wrong") || has("not authorised"):
-            return "set user name and password as the broker knows them (secrets and vars of the endpoint)"
-        case .timeout where has("no CONNACK"), .connect where has("with which no packet begins"),
+            return credential
+                ?? "the broker wants a user: auth = { kind = \"basic\", user = \"NAME\", password = \"file:PATH\" }"
+        case .broken where isPlainHTTP && has("the answer is not HTTP"): return mayBeTLS(settings)
+        case .closedWithoutReply where isPlainHTTP && !hasWorked,
+            .broken where isPlainHTTP && !hasWorked && has("the connection broke"):
+            return mayBeTLS(settings)
+        case _
+        where settings.baseURL.hasPrefix("mqtt:") && !hasWorked
+            && (has("closed the connection before CONNACK") || has("the connection broke")):
+            return mayBeTLS(settings)
+        case .timeout where has("no CONNACK"), .connect where has("no CONNACK"),
+            .connect where has("with which no packet begins"),
             .broken where has("with which no packet begins"):
             return "is this the port of a broker: usually 1883, with mqtts:// 8883?"
         default: return nil
         }
+    }
+
+    /// A server that speaks TLS ends what begins otherwise, with an alert or without a word.
+    private static func mayBeTLS(_ settings: EndpointSettings) -> String {
+        let scheme = settings.baseURL.hasPrefix("mqtt") ? "mqtts" : "https"
+        return "perhaps this port speaks TLS: then base_url has to begin with \(scheme)://"
     }
 
     /// - Parameter text: begins with the peer.

@@ -133,7 +133,10 @@ enum DeliveryChecks {
             }
             return .degraded("\(found); the one in use \(Expiry.words(left))", "\(resume)  # asks for one at once")
         }
-        if isAuth(endpoint) { return .broken("\(endpoint.name): the server refuses them", "\(resume)  # once renewed") }
+        if isAuth(endpoint) {
+            let found = endpoint.problem ?? "the server refuses them"
+            return .broken("\(endpoint.name): \(found)", "\(resume)  # once renewed")
+        }
         guard !isRenewed, let left = endpoint.tokenExpires,
             let expiry = Expiry(left: left, validity: endpoint.tokenValidity), expiry.isLate
         else { return nil }

@@ -141,7 +141,7 @@ enum EndpointProbe {
             failure =
                 problem.isUnreached && host.egressRoute(to: nil) == nil && host.egressRoute(to: bareHost) == nil
                 ? .init(layer: "no route", message: "this host has no route to a network")
-                : .init(layer: layer(problem, outcome.written), message: words(problem, endpoint.settings))
+                : .init(layer: layer(problem, outcome.written), message: words(problem, endpoint))
         }
         var reach = Evidence.Reach(
             endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
@@ -151,8 +151,10 @@ enum EndpointProbe {
     }
 
     /// With what helps, in the words of the daemon.
-    private static func words(_ failure: TransportFailure, _ settings: EndpointSettings) -> String {
-        failure.message + (FailureCure.words(for: failure, settings).map { ": \($0)" } ?? "")
+    private static func words(_ failure: TransportFailure, _ endpoint: EndpointConfig) -> String {
+        let cure = FailureCure.words(
+            for: failure, endpoint.settings, credential: endpoint.identity.map { "check \($0)" })
+        return failure.message + (cure.map { ": \($0)" } ?? "")
     }
 
     private static func layer(_ failure: TransportFailure, _ written: UplinkOutcome.Extent) -> String {

@@ -30,6 +30,30 @@ import Uplink
         #expect(try requests.headers() == ["X-Api-Key: k-9"])
     }
 
+    @Test(
+        arguments: [
+            (#"auth = { kind = "bearer", token = "env:TOKEN" }"#, "the token in the environment variable TOKEN"),
+            (
+                #"auth = { kind = "basic", user = "van7", password = "file:DIR/p" }"#,
+                "user van7 and the password in DIR/p"
+            ),
+            (#"auth = { kind = "header", name = "X-Key", key = "file:DIR/p" }"#, "the key in DIR/p, sent as X-Key"),
+            (#"auth = { kind = "token_command", command = ["/bin/true"] }"#, "the token that /bin/true prints"),
+            (#"secrets = { password = "file:DIR/p" }"#, "password in DIR/p"),
+            (
+                #"""
+                auth = { kind = "oauth2", token_url = "https://i.example/t", client_id = "van7", client_secret = "file:DIR/p" }
+                """#, "client_id van7 and the client_secret in DIR/p"
+            ),
+        ] as [(String, String)])
+    func whoIsRefusedIsToldWhereItsCredentialIs(_ auth: String, _ place: String) throws {
+        try directory.write("p", "s3cret\n")
+        let refusal = try requests(auth, ["TOKEN": "t"]).credentials.refusal
+        #expect(refusal.words == "the credential is refused")
+        #expect(refusal.cure?.hasPrefix("check " + place.replacing("DIR", with: directory.path)) == true, "\(refusal)")
+        #expect(refusal.cure?.contains("s3cret") == false)
+    }
+
     @Test func aFileIsReadAgainAfterARefusal() throws {
         try directory.write("key", "old")
         let requests = try requests(

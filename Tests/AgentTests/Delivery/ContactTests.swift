@@ -70,7 +70,7 @@ extension EndpointDeliveryTests {
             outcome = UplinkOutcome(
                 .reply(UplinkReply(status: 302, headers: [.init("location", "http://portal.example/")])))
         }
-        let finding = ProbeFinding(outcome, settings, refusal: "the credential is refused")
+        let finding = ProbeFinding(outcome, settings, refusal: .init(words: "the credential is refused", cure: nil))
         #expect(finding.isReached == isReached)
         #expect(
             problem == nil ? finding.problem == nil : finding.problem?.contains(problem ?? "") == true, "\(finding)")

@@ -141,7 +141,8 @@ extension EndpointDeliveryTests {
             delivery.bind(at: loop.now) { said.append($0) }
             uplink.answer(401, retryAfter: retryAfter)
             #expect(uplink.requests.count == 2)
-            #expect(said == [retryAfter == nil ? "status 401, the credential is refused" : "status 401"])
+            let words = retryAfter == nil ? "status 401, no credential is configured: " : "status 401"
+            #expect(said.count == 1 && said[0]?.hasPrefix(words) == true, "\(said)")
         }
     }
 
@@ -393,6 +394,8 @@ extension EndpointDeliveryTests {
             if !isUnderWay {
                 refuse()
                 #expect(delivery.schedule.state == .paused(reason: "auth"))
+                let place = "check user van and the password in \(directory.path)/token; paused (auth)"
+                #expect(delivery.lastProblem?.contains(place) == true, "\(delivery.lastProblem ?? "nil")")
             }
             try directory.write("token", "new\n")
             #expect(credentials.reread())

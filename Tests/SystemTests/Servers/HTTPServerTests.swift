@@ -168,7 +168,7 @@ import Testing
         try bench.start()
         let paused = try bench.rig.waitForEndpoint { $0["reason"] as? String == "auth" }
         #expect(paused["waiting"] as? Int == bench.times.count)
-        #expect("\(paused["advice"] ?? "")".contains("credential"))
+        #expect("\(paused["problem"] ?? "")".contains("the credential is refused: check the token in \(path); paused"))
         #expect((1...2).contains(server.exchanges.count))
         #expect(try bench.quarantine().isEmpty)
         #expect(bench.daemon?.text.contains("never-right") == false)
