@@ -306,6 +306,9 @@ public struct EndpointStatus: ControlMessage {
     @Field("problem_layer", "Where that was (dns, connect, tls, timeout, broken …), unless the server has answered")
     public var problemLayer: String?
     @Field("advice", "What to do about it") public var advice: String?
+    @Field(
+        "bind_needs_force", "In state rebind: whether rows of another device or asset wait, so that bind needs force")
+    public var bindNeedsForce: Bool?
     @Field("consecutive_failures", "Failures in a row") public var consecutiveFailures: Int?
     @Field("last_success_age_s", unit: "s", places: 1, "Since the last acceptance") public var lastSuccessAge: Double?
     @Field("next_attempt_s", unit: "s", places: 1, "Until the next attempt") public var nextAttempt: Double?

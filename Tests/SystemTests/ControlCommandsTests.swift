@@ -235,7 +235,9 @@ import Testing
         let daemon = try rig.startDaemon()
         try daemon.waitFor("started")
         let (status, list) = try call("endpoint list")
-        #expect(status == 1 && list.contains("main: rebind") && list.contains("endpoint bind main"), "\(list)")
+        #expect(
+            status == 1 && list.contains("main: rebind") && list.contains("sudo waypost endpoint bind main --force"),
+            "\(list)")
         let refused = try call("endpoint bind main")
         #expect(refused.status == 1 && refused.text.contains("locations of another device"), "\(refused.text)")
         #expect(try rig.received().isEmpty)

@@ -66,14 +66,13 @@ package struct OperatorOrders: Hashable {
         switch depth.state {
         case .taken, .paused(EndpointState.notBound): break
         case .rebind:
-            let waiting = depth.waiting + depth.inFlight
-            guard waiting > 0, let boundTo = depth.boundTo, !settings.hasIdentity(of: boundTo) else { break }
+            guard Self.bindNeedsForce(settings, depth) else { break }
             guard request.force == true else {
                 throw ControlError(
                     "unreported-data",
-                    "\(waiting) locations of another device or asset wait for endpoint \"\(name)\"",
-                    hint: "waypost endpoint drop \(name) gives them up; bind \(name) --force "
-                        + Self.fate(settings.onCollision) + "; or put the old device or asset_id back")
+                    "\(depth.waiting + depth.inFlight) locations of another device or asset wait for endpoint \"\(name)\"",
+                    hint: "sudo waypost endpoint bind \(name) --force \(Self.fate(settings.onCollision)); "
+                        + "sudo waypost endpoint drop \(name) gives them up; or put the old device or asset_id back")
             }
             switch settings.onCollision {
             case .keep: break
@@ -103,7 +102,7 @@ package struct OperatorOrders: Hashable {
         case .taken, .rebind:
             throw ControlError(
                 "refused", "endpoint \"\(settings.name)\" needs a bind, not a resume",
-                hint: "waypost endpoint bind \(settings.name), or drop \(settings.name)")
+                hint: "\(Self.bindCommand(settings, depth)), or sudo waypost endpoint drop \(settings.name)")
         }
     }
 
@@ -136,6 +135,19 @@ extension OperatorOrders {
         }
         queue = [.forget(endpoint: name)]
         needsOwner = true
+    }
+
+    /// Rows of another device or asset wait.
+    static func bindNeedsForce(_ settings: EndpointSettings, _ depth: EndpointDepth?) -> Bool {
+        guard let depth, depth.state == .rebind, depth.waiting + depth.inFlight > 0, let boundTo = depth.boundTo else {
+            return false
+        }
+        return !settings.hasIdentity(of: boundTo)
+    }
+
+    /// The whole command that binds it as it is now.
+    static func bindCommand(_ settings: EndpointSettings, _ depth: EndpointDepth?) -> String {
+        "sudo waypost endpoint bind \(settings.name)" + (bindNeedsForce(settings, depth) ? " --force" : "")
     }
 
     private static func fate(_ rule: EndpointSettings.OnCollision) -> String {

@@ -26,7 +26,7 @@ struct CollisionHandling {
     /// What is done, for people.
     static func words(_ settings: EndpointSettings) -> String {
         settings.onCollision == .keep
-            ? "nothing is sent; `waypost endpoint bind \(settings.name)` takes it back"
+            ? "nothing is sent; `sudo waypost endpoint bind \(settings.name)` takes it back"
             : "nothing is sent; what waits is handled by on_collision = \"\(settings.onCollision.rawValue)\""
     }
 

@@ -53,7 +53,7 @@ struct UploadProblem {
         case .paused(let reason):
             text += "; paused (\(reason))"
             if reason == EndpointState.notBound {
-                text += ": `waypost endpoint bind \(schedule.settings.name)` binds it"
+                text += ": `sudo waypost endpoint bind \(schedule.settings.name)` binds it"
             }
             if let retry = retry(schedule, at: now) { text += ", \(retry)" }
             if let rest = schedule.rest(at: now) {
@@ -62,7 +62,7 @@ struct UploadProblem {
         case .stopped(let reason):
             text += "; stopped (\(reason)) until `waypost endpoint resume` or a configuration change"
         case .taken: text += "; stopped, since another device reports this asset"
-        case .rebind: text += "; held until `waypost endpoint bind` or `drop`"
+        case .rebind: text += "; held until it is bound or dropped: `waypost endpoint list` has the command"
         }
         return text
     }

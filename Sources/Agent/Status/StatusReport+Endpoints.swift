@@ -27,7 +27,10 @@ extension StatusReport {
         status.oldestAge = oldestAge(depth)
         status.problem = delivery.lastProblem.map(Self.shortened)
         status.problemLayer = delivery.problemLayer
-        status.advice = Self.advice(delivery)
+        status.advice = Self.advice(delivery, depth)
+        if schedule.state == .rebind {
+            status.bindNeedsForce = OperatorOrders.bindNeedsForce(delivery.settings, depth)
+        }
         status.consecutiveFailures = schedule.failures
         status.lastSuccessAge = delivery.lastSuccess.map { now.seconds(since: $0) }
         status.nextAttempt = delivery.nextAttempt(at: now).map { max(0, $0.seconds(since: now)) }
@@ -81,8 +84,11 @@ extension StatusReport {
     }
 
     /// What to do about its state, in words for people; nil when there is nothing to do.
-    static func advice(_ delivery: EndpointDelivery) -> String? {
+    ///
+    /// - Parameter depth: what the queue says of it.
+    static func advice(_ delivery: EndpointDelivery, _ depth: EndpointDepth?) -> String? {
         let name = delivery.settings.name
+        let bind = OperatorOrders.bindCommand(delivery.settings, depth)
         switch delivery.schedule.state {
         case .active where delivery.schedule.suspects.count > 0:
             return "look at the time of the upload in the log of the server; waypost quarantine list shows it later"
@@ -91,11 +97,12 @@ extension StatusReport {
                 ? "waypost profile render shows the request" : "waypost doctor looks at the way to the server"
         case .active: return nil
         case .rebind:
-            return "base_url, device or asset changed while rows waited for the old one: put it back, or waypost "
-                + "endpoint bind \(name), or drop \(name)"
-        case .taken: return "another device reports this asset: waypost endpoint bind \(name) takes it back"
+            return
+                "base_url, device or asset changed while locations waited for the old one: put it back; or \(bind) sends "
+                + "them under the new one; or sudo waypost endpoint drop \(name) deletes them"
+        case .taken: return "another device reports this asset: \(bind) takes it back"
         case .paused(EndpointState.notBound):
-            return "the server has never taken this device for the one of the asset: waypost endpoint bind \(name)"
+            return "the server has never taken this device for the one of the asset: \(bind)"
         case .paused(EndpointState.clientIDInUse):
             return
                 "another client of the broker has the client id of this one: give each its own (client_id, or "

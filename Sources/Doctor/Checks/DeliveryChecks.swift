@@ -61,7 +61,9 @@ enum DeliveryChecks {
         let name = endpoint.name.shellWord
         return switch endpoint.state {
         case "active": evidence.waypost("profile render --endpoint \(name)")
-        case "rebind": evidence.waypost("endpoint bind \(name)") + "  # or put base_url and device back"
+        case "rebind":
+            evidence.waypost("endpoint bind \(name)\(endpoint.bindNeedsForce == true ? " --force" : "")")
+                + "  # or put base_url and device back"
         case "taken": evidence.waypost("endpoint bind \(name)") + "  # takes it back"
         default: evidence.waypost("endpoint resume \(name)") + "  # once that is mended"
         }

@@ -41,6 +41,7 @@ import Testing
             try orders(bind, [settings()], state: .rebind, boundTo: old)
         }
         #expect(refused?.code == "unreported-data" && refused?.message.hasPrefix("3 locations") == true)
+        #expect(refused?.hint?.contains("sudo waypost endpoint bind main --force") == true)
         #expect(try orders(force, [settings()], state: .rebind, boundTo: old).queue == [.bind(endpoint: "main")])
         #expect(
             try orders(force, [settings("https://new", device: "d", .clear)], state: .rebind, boundTo: old).queue

@@ -220,10 +220,10 @@ import Testing
             sendFirst(loop, delivery)
             uplink.answer(409, #"{"error":"asset_taken"}"#)
             #expect(delivery.schedule.state == .paused(reason: "not bound") && delivery.waiting == 5)
-            #expect(delivery.lastProblem?.contains("`waypost endpoint bind main`") == true)
-            #expect(StatusReport.advice(delivery)?.contains("waypost endpoint bind main") == true)
+            #expect(delivery.lastProblem?.contains("`sudo waypost endpoint bind main`") == true)
+            #expect(StatusReport.advice(delivery, nil)?.contains("waypost endpoint bind main") == true)
         }
-        #expect(lines.text.contains { $0.contains("`waypost endpoint bind main`") })
+        #expect(lines.text.contains { $0.contains("`sudo waypost endpoint bind main`") })
         #expect(!lines.text.contains { $0.contains("another device reports") })
     }
 
