@@ -82,6 +82,9 @@ public struct OrderReply: ControlMessage {
 /// What a request to a server has shown for which a person waited.
 public struct EndpointTestReply: ControlMessage {
     @Field("endpoint", "Its name") public var endpoint = ""
+    @Field("address", "Its base_url as far as it is no secret") public var address: String?
+    @Field("digest", "Changes with the address, the device and the credentials of the endpoint that was tested")
+    public var digest: String?
     @Field("sent", "connection = nothing but that, request = one that stores nothing, location = a test location")
     public var sent: String?
     @Field("well", "Whether all is well as far as that shows") public var isWell = false

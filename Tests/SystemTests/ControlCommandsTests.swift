@@ -53,6 +53,7 @@ import Testing
         let test = try call("endpoint test")
         #expect(test.status == 0 && test.text.contains("the server accepts connections: 127.0.0.1"), "\(test.text)")
         #expect(test.text.contains("endpoint test main --store"), "\(test.text)")
+        #expect(test.text.contains("address: http://127.0.0.1:\(rig.port)\n") && !test.text.contains("note:"))
         // Only one in ten seconds.
         let again = try call("endpoint test --store --at 52.5,13.4")
         #expect(again.status == 1 && again.text.contains("less than 10 s ago"), "\(again.text)")
@@ -77,8 +78,11 @@ import Testing
         let daemon = try rig.startDaemon()
         try rig.waitFor("motion", "kept") { ($0 as? Int ?? 0) >= 124 }
         try rig.waitForEndpoint { $0["waiting"] as? Int == 0 }
+        // Somebody has edited the file, which the daemon has not read again.
+        try rig.reconfigure("127.0.0.1:\(rig.port)\"", to: "127.0.0.1:9\"")
         let stored = try call("endpoint test --store")
         #expect(stored.status == 0, "\(stored.text)")
+        #expect(stored.text.contains("has changed since and has http://127.0.0.1:9 now"), "\(stored.text)")
         let location = try #require(try rig.received().last)
         #expect(location.reason == "test" && (location.members["odometer"] as? Double ?? 0) > 100, "\(location)")
         #expect(daemon.isRunning)

@@ -168,6 +168,9 @@ final class EndpointCredentials {
         return hash.value
     }
 
+    /// Of what the configuration says of that, whoever reads it and whenever: `EndpointConfig.digest`.
+    var configured: String { config.digest }
+
     /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.
     func resumed() { source?.resumed() }
 

@@ -42,6 +42,8 @@ package struct EndpointTest {
         let settings = route.settings
         var reply = EndpointTestReply()
         reply.endpoint = settings.name
+        reply.address = BaseURL.masked(settings.baseURL)
+        reply.digest = route.credentials.configured
         let batch = batch(for: settings, host: loop.host)
         if !stores, !settings.profile.hasProbe {
             reply.wouldStore = batch.map { Self.shown($0, settings) }
@@ -103,7 +105,7 @@ package struct EndpointTest {
         let context = RenderContext(identify: RecordID.make, isMasked: true, gzip: false)
         let request = RequestRenderer(settings, in: context).request(for: batch)
         let body = request.body.isEmpty ? "" : " \(String(decoding: request.body, as: UTF8.self))"
-        return "\(request.method) \(request.url)\(body)".cut(toBytes: shownBytesMax)
+        return "\(request.method) \(BaseURL.masked(request.url))\(body)".cut(toBytes: shownBytesMax)
     }
 
     private static func explain(

@@ -84,6 +84,28 @@ package struct BaseURL: Equatable {
         }
     }
 
+    /// A URL, or a value of TOML that is one, with `***` for what in its path is likely to be a secret: what follows a part such as
+    /// `webhook`, and long parts of letters and digits. Any other text is as it was.
+    package static func masked(_ text: String) -> String {
+        let schemes = ["https://", "http://", "wss://", "ws://"]
+        guard let start = text.firstOccurrence(of: "://")?.upperBound,
+            schemes.contains(where: { text.hasPrefix($0) || text.hasPrefix("\"" + $0) })
+        else { return text }
+        let quote = text.hasPrefix("\"") && text.hasSuffix("\"") ? "\"" : ""
+        let rest = text[start...].dropLast(quote.isEmpty ? 0 : 1)
+        var before = ""
+        let parts = rest.split(separator: "/", omittingEmptySubsequences: false).enumerated().map { index, part in
+            defer { before = part.lowercased() }
+            guard index > 0, !part.isEmpty else { return String(part) }
+            let follows = ["webhook", "webhooks", "hook", "hooks"].contains(before)
+            let isLong =
+                part.utf8.count >= 20 && part.contains(where: \.isNumber) && part.contains(where: \.isLetter)
+                && !part.contains("$")
+            return follows || isLong ? "***" : String(part)
+        }
+        return text[..<start] + parts.joined(separator: "/") + quote
+    }
+
     private static func host(of authority: Substring) -> String? {
         var host = authority
         var port: Substring?

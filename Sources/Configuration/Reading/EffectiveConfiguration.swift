@@ -28,7 +28,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
         entries.contains { $0.table == table && $0.key == key && $0.origin != nil }
     }
 
-    /// The file that would give the same configuration: `key = value  # from file:line`, or `# default`.
+    /// The file that would give the same configuration, but for secrets in the paths of URLs, which are masked: `key = value  # from file:line`, or `# default`.
     public var description: String {
         var text = ""
         var table: String?
@@ -47,7 +47,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
             }
             keys.insert(entry.key)
             let origin = entry.origin.map(Self.words) ?? entry.note ?? "default"
-            if let value = entry.value {
+            if let value = entry.value.map(BaseURL.masked) {
                 text += "\(isUnwritten ? "# " : "")\(entry.key) = \(value)  # \(origin)\n"
             } else {
                 text += "# \(entry.key) is not set  # \(origin)\n"

@@ -2,6 +2,7 @@ import Agent
 import ArgumentParser
 import Configuration
 import ControlProtocol
+import Glibc
 import Positioning
 
 struct EndpointCommand: ParsableCommand {
@@ -74,8 +75,30 @@ struct EndpointCommand: ParsableCommand {
         func run() throws {
             let reply = try test()
             if json { printJSON(reply.json) } else { reply.lines.forEach(printLine) }
+            if let change = Self.change(since: reply, daemon.config) { printError("note: \(change)") }
             try finishOutput()
             if !reply.isWell { throw ExitCode(1) }
+        }
+
+        /// What the file says now where the daemon has tested something else; nil = the same, or that cannot be seen.
+        private static func change(since reply: EndpointTestReply, _ path: String) -> String? {
+            guard let digest = reply.digest else { return nil }
+            let what = "the running daemon tested \(reply.address ?? "what it read before")"
+            let then = "sudo systemctl restart waypost, then test again"
+            do throws(ConfigurationProblems) {
+                let loaded = try AgentConfig.load(path: path, environment: ConfigurationFile.environmentOfDaemon)
+                guard let now = loaded.config.endpoints.first(where: { $0.settings.name == reply.endpoint }) else {
+                    return "\(what), and \(path) has no endpoint \(reply.endpoint) any more: \(then)"
+                }
+                guard now.digest != digest else { return nil }
+                let address = BaseURL.masked(now.settings.baseURL)
+                let difference = address == reply.address ? "other credentials or another profile" : address
+                return "\(what); \(path) has changed since and has \(difference) now: \(then)"
+            } catch {
+                let mistakes = error.problems.filter { !$0.dependsOnReader }
+                guard !mistakes.isEmpty, !Denial.forbidsReading(path), access(path, F_OK) == 0 else { return nil }
+                return "\(what); \(path) has a mistake now: waypost check"
+            }
         }
 
         private func test() throws -> EndpointTestReply {
@@ -199,6 +222,7 @@ extension EndpointTestReply {
     var lines: [String] {
         let time = milliseconds.map { " (\(Int(max(1, $0.rounded()))) ms)" } ?? ""
         var lines = ["\(endpoint): \(isWell ? "" : "failed: ")\(words)\(isWell ? time : "")"]
+        if let address { lines.append("  address: \(address)") }
         if isWell, let profile {
             lines.append(
                 "  profile \(profile) has no request that stores nothing, so this shows only that the server is there")
