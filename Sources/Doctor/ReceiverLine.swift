@@ -91,10 +91,18 @@ extension HostFolder {
 
     /// Serial lines with a device behind them that could be a receiver: on USB, or a UART of the board.
     var serialLines: [String] {
-        (names("/sys/class/tty") ?? []).filter { name in
-            guard exists("/dev/\(name)") else { return false }
-            return ["ttyUSB", "ttyACM", "ttyAMA", "ttyTHS", "ttymxc"].contains { name.hasPrefix($0) }
-        }.map { "/dev/\($0)" }
+        // First those that udev names by their own identity, whatever the kernel calls them.
+        var nodes: [String] = []
+        for name in (names("/dev/serial/by-id") ?? []).prefix(Self.linksMax) {
+            if let node = resolved("/dev/serial/by-id/\(name)"), exists(node), !nodes.contains(node) {
+                nodes.append(node)
+            }
+        }
+        for name in names("/sys/class/tty") ?? []
+        where ["ttyUSB", "ttyACM", "ttyAMA", "ttyTHS", "ttymxc"].contains(where: { name.hasPrefix($0) }) {
+            if exists("/dev/\(name)"), !nodes.contains("/dev/\(name)") { nodes.append("/dev/\(name)") }
+        }
+        return nodes
     }
 }
 

@@ -142,8 +142,22 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.files["/dev/ttyACM0"] = nil
             $0.modes = [:]
         },
-        Case(3, .broken, "/dev/ttyACM0 is", "path = \"/dev/serial/by-id/usb-u-blox_7-if00\"") {
+        Case(
+            3, .broken, "/dev/serial/by-id/usb-u-blox_7-if00 (/dev/ttyACM0) is",
+            "path = \"/dev/serial/by-id/usb-u-blox_7-if00\""
+        ) {
             $0.source = "kind = \"serial\"\npath = \"/dev/ttyUSB0\""
+        },
+        // Of a kind that only udev's own name shows to be a receiver.
+        Case(
+            3, .broken, "/dev/waypost/gps is not there; /dev/serial/by-id/usb-own-if00",
+            "path = \"/dev/serial/by-id/usb-own-if00"
+        ) {
+            $0.source = "kind = \"serial\"\npath = \"/dev/waypost/gps\""
+            $0.files["/dev/ttyACM0"] = nil
+            $0.modes = [:]
+            $0.files["/dev/own7"] = ""
+            $0.links["/dev/serial/by-id/usb-own-if00"] = "../../own7"
         },
         Case(3, .broken, "usb 0403:6001 is not there", "path = ") {
             $0.source = "kind = \"serial\"\nusb_id = \"0403:6001\""

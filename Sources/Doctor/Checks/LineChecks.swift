@@ -12,11 +12,14 @@ enum LineChecks {
             let usb = line.usb.map { " (usb \($0))" } ?? ""
             return .ok(line.path == line.node ? "\(line.node)\(usb)" : "\(line.path) is \(line.node)\(usb)")
         case .missing(let name):
-            guard let other = evidence.host.serialLines.first else {
+            let others = evidence.host.serialLines
+            guard let other = others.first else {
                 return .broken("\(name) is not there, and no other receiver is plugged in", "ls -l /dev/serial/by-id")
             }
             let path = evidence.host.stablePath(of: other) ?? other
-            return .broken("\(name) is not there; \(other) is", "path = \"\(path)\"  # in [source]")
+            let more = others.count > 1 ? ", and \(others.count - 1) more" : ""
+            let found = path == other ? other : "\(path) (\(other))"
+            return .broken("\(name) is not there; \(found) is\(more)", "path = \"\(path)\"  # in [source]")
         case .elsewhere(let words): return .ok("does not apply: the source is \(words)")
         case .unknown: return evidence.noConfiguration
         }
