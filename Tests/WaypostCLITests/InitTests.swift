@@ -69,6 +69,41 @@ import Testing
         #expect(InitPlan.Source("usb") == nil && InitPlan.Source("udp") == nil)
     }
 
+    /// Machines that are made from one image would all report as the same device.
+    @Test func anImageHasNoDeviceIdOfItsOwn() throws {
+        var plan = InitPlan(device: nil, source: .gpsd(host: nil, port: nil), server: nil)
+        #expect(!plan.text.contains("id = ") && problems(plan.text) == [])
+        plan.device = "${hostname}"
+        #expect(plan.text.contains("id = \"${hostname}\"") && problems(plan.text) == [])
+    }
+
+    @Test(arguments: [
+        ("[[endpoint]]\nbase_url = \"https://a.example\"\n", true),
+        ("# mine\n [[ endpoint ]] # here\nbase_url = \"https://a.example\"\n\n[log]\nlevel = \"info\"\n\n\n", true),
+        ("[[endpoint]]\nname = \"fleet\"\nbase_url = \"https://a.example\"", false),
+    ]) func aServerIsAddedToWhatIsThere(_ own: String, unnamed: Bool) throws {
+        var server = InitPlan.Server(kind: "traccar", url: "http://traccar.lan:5055")
+        server.name = "traccar"
+        let plan = InitPlan(device: "van-7", source: .gpsd(host: nil, port: nil), server: server)
+        let before = smallest + own
+        let endpoint = try #require(plan.endpoint)
+        let text = try #require(InitPlan.adding(endpoint, to: before, unnamed: unnamed))
+        #expect(problems(text) == [], "\(text)")
+        #expect(try loaded(text).config.endpoints.map(\.settings.name) == [unnamed ? "main" : "fleet", "traccar"])
+        // Each line that was there still is, in its order.
+        var rest = text.split(separator: "\n")[...]
+        for line in before.split(separator: "\n") {
+            let place = try #require(rest.firstIndex(of: line), "\(line)")
+            rest = rest[(place + 1)...]
+        }
+        #expect(!text.contains("backfill"))
+    }
+
+    /// Its table is in a drop-in: nothing is changed by halves.
+    @Test func anEndpointWithoutANameElsewhereIsNotGuessed() {
+        #expect(InitPlan.adding(["[[endpoint]]"], to: "[device]\n# [[endpoint]]\n", unnamed: true) == nil)
+    }
+
     @Test func findsLinesAndWhoUsesThem() throws {
         for name in ["ttyACM0", "ttyUSB0", "ttyUSB1", "ttyAMA0", "ttyS0", "ttyS1"] { try write("/dev/\(name)") }
         try link("/dev/serial/by-id/usb-u-blox_7-if00", to: "../../ttyACM0")

@@ -1,11 +1,13 @@
 import Agent
 import ArgumentParser
+import Configuration
 import ControlProtocol
 import Doctor
 import EventLoop
 import Glibc
 import Positioning
 import Sensors
+import Uplink
 
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,7 +17,7 @@ struct InitCommand: ParsableCommand {
             never written to, for 2.5 s a speed and 30 s in all. A secret is asked for without showing it, or comes from a \
             file or standard input (-), never from the command line; it is kept beside the configuration, for user waypost \
             alone. The example that the package has installed is replaced; any other configuration only after a question or \
-            with --yes, and is kept as .bak. At the end 'check' and 'endpoint test' run. \
+            with --yes, and is kept as .bak. --add keeps it, and adds a server. At the end 'check' and 'endpoint test' run. \
             Exit status: 0 done, 1 done, but the server does not answer as it should, 64 something is missing, 77 not permitted, 78 the configuration has mistakes.
             """)
 
@@ -27,7 +29,8 @@ struct InitCommand: ParsableCommand {
     @Option(help: "Its address.")
     var url: String?
 
-    @Option(help: "The name of this device on the server; by default that of the host.")
+    @Option(
+        help: "The name of this device on the server; by default that of the host, with --root the machine id of each.")
     var device: String?
 
     @Option(
@@ -47,6 +50,15 @@ struct InitCommand: ParsableCommand {
         help: ArgumentHelp(
             "A secret: its name, such as token or password, and the file that has it.", valueName: "name=path"))
     var secretFiles: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The certificate of a server of your own, or of its authority, in PEM; it is kept beside the configuration.",
+            valueName: "file"))
+    var ca: String?
+
+    @Flag(help: "Add a server to the configuration that is there, and change nothing else in it.")
+    var add = false
 
     @Flag(
         name: .customLong("allow-plaintext"),
@@ -70,24 +82,33 @@ struct InitCommand: ParsableCommand {
     /// For all lines and speeds.
     private static let searchLimit = Duration.seconds(30)
 
+    func validate() throws {
+        if add, root != nil { throw ValidationError("--add and --root exclude each other.") }
+        if add, source != nil || device != nil {
+            throw ValidationError("--add adds a server alone: --source and --device stay as they are.")
+        }
+    }
+
     func run() throws {
+        if add { return try addServer() }
         let host = HostFolder(root: root ?? "/")
         let installation = Installation(root: root, configuration: daemon.config, host: host)
         let questions = Questions(isSilent: yes || !Questions.hasTerminal)
         try checkRights(installation)
         if installation.former == .other, !dryRun, !yes {
             guard questions.confirms("\(daemon.config) is not the example. Replace it, and keep it as .bak?") else {
-                throw fail("\(daemon.config) is not the example: --yes replaces it, and keeps it as .bak", exitCode: 64)
+                throw fail(
+                    "\(daemon.config) is not the example: --add adds a server to it, --yes replaces it, and keeps it as .bak",
+                    exitCode: 64)
             }
         }
-        let name = host.word("/etc/hostname") ?? (root == nil ? HostIdentity.hostName() : nil) ?? "waypost"
-        let device = device ?? questions.ask("Name of this device, as the server knows it", usual: name) ?? name
+        let device = name(host, questions)
         let (receiver, rules) = try receiver(host, questions)
         var plan = InitPlan(device: device, source: receiver, server: nil)
-        let secret = try chooseServer(questions, &plan)
+        let (secret, authority) = try chooseServer(questions, &plan)
         if dryRun { return try show(plan, rules) }
         do {
-            if let secret, let file = plan.server?.secretFile { try installation.write(secret: secret, to: file) }
+            try write(secret, authority, of: plan, installation)
             for rule in rules { try installation.add(rule: rule) }
             try installation.write(configuration: plan.text)
         } catch let error as SystemError { throw fail(error) }
@@ -96,6 +117,32 @@ struct InitCommand: ParsableCommand {
             printLine("\(installation.place(Installation.rules)): gives the daemon access to the receiver")
         }
         try finish(plan, hasRules: !rules.isEmpty)
+    }
+
+    /// - Returns: nil = each machine has an id of its own.
+    private func name(_ host: HostFolder, _ questions: Questions) -> String? {
+        if let device { return device }
+        guard root == nil else {
+            questions.say(
+                "note: each machine derives its device id from its machine id, when it starts; --device '${hostname}' is its host name"
+            )
+            if let id = host.word("/etc/machine-id"), id != "uninitialized" {
+                questions.say(
+                    "note: this image has a machine id already: empty /etc/machine-id, or all have the same id")
+            }
+            return nil
+        }
+        let usual = host.word("/etc/hostname") ?? HostIdentity.hostName() ?? "waypost"
+        return questions.ask("Name of this device, as the server knows it", usual: usual) ?? usual
+    }
+
+    private func write(
+        _ secret: String?, _ authority: [UInt8]?, of plan: InitPlan, _ installation: Installation
+    ) throws {
+        if let secret, let file = plan.server?.secretFile { try installation.write(secret: secret, to: file) }
+        if let authority, let file = plan.server?.authority {
+            try installation.write(certificate: authority, to: file)
+        }
     }
 
     private func checkRights(_ installation: Installation) throws {
@@ -130,9 +177,14 @@ struct InitCommand: ParsableCommand {
         try finishOutput()
         let checked = Self.runSelf(["check", daemon.config])
         guard checked == 0 else { throw ExitCode(checked) }
+        try finish(testing: plan)
+    }
+
+    private func finish(testing plan: InitPlan) throws {
         var tested: Int32 = 0
-        if plan.server != nil, !noProbe {
-            tested = Self.runSelf(["endpoint", "test", "--alone", "--config", daemon.config])
+        if let server = plan.server, !noProbe {
+            let name = server.name.map { [$0] } ?? []
+            tested = Self.runSelf(["endpoint", "test", "--alone", "--config", daemon.config] + name)
         }
         if daemon.config == ConfigurationFile.standardPath {
             printLine("To start it: sudo systemctl restart waypost; then: waypost status")
@@ -267,11 +319,64 @@ extension SerialProbe.Finding {
     }
 }
 
+// One more server.
+extension InitCommand {
+    private func addServer() throws {
+        let host = HostFolder(root: "/")
+        let installation = Installation(root: nil, configuration: daemon.config, host: host)
+        let questions = Questions(isSilent: yes || !Questions.hasTerminal)
+        guard let text = host.text(daemon.config, bytesMax: 1 << 20) else {
+            if access(daemon.config, F_OK) == 0, access(daemon.config, R_OK) != 0 {
+                throw fail("not permitted: use sudo", exitCode: 77)
+            }
+            throw fail("\(daemon.config) cannot be read: waypost init without --add writes one", exitCode: 66)
+        }
+        try checkRights(installation)
+        let loaded = try ConfigurationFile.load(daemon.config)
+        let config = loaded.config
+        let names = config.endpoints.map(\.settings.name)
+        guard !names.isEmpty else {
+            throw fail("\(daemon.config) has no server yet: waypost init without --add sets up the first", exitCode: 64)
+        }
+        var plan = InitPlan(device: config.device, source: .serial("/dev/waypost/gps"), server: nil)
+        let (secret, authority) = try chooseServer(questions, &plan, besides: names)
+        guard let endpoint = plan.endpoint else { throw fail("no server was chosen", exitCode: 64) }
+        let isUnnamed = names == ["main"] && !loaded.effective.isWritten("name", in: "[[endpoint]]")
+        guard let whole = InitPlan.adding(endpoint, to: text, unnamed: isUnnamed) else {
+            throw fail(
+                "the endpoint in \(daemon.config) or its drop-ins needs a name first: name = \"main\"; then append:\n"
+                    + endpoint.joined(separator: "\n"), exitCode: 64)
+        }
+        if dryRun {
+            printText(whole, terminator: "")
+            return try finishOutput()
+        }
+        do {
+            try write(secret, authority, of: plan, installation)
+            try installation.write(configuration: whole)
+        } catch let error as SystemError { throw fail(error) }
+        printLine("\(daemon.config): one server more; what it was is \(daemon.config).bak")
+        try finishOutput()
+        let checked = Self.runSelf(["check", daemon.config])
+        guard checked == 0 else {
+            do { try installation.restore() } catch let error as SystemError { throw fail(error) }
+            printError(
+                "waypost: \(daemon.config) is as it was; to add the server by hand, append this, once it is right:")
+            for line in endpoint { printError(line) }
+            throw ExitCode(checked)
+        }
+        try finish(testing: plan)
+    }
+}
+
 // The server.
 extension InitCommand {
-    /// - Returns: the secret.
-    private func chooseServer(_ questions: Questions, _ plan: inout InitPlan) throws -> String? {
-        guard let kind = try kind(questions) else { return nil }
+    /// - Parameter names: of the endpoints that are there.
+    /// - Returns: the secret, and the certificate of the authority.
+    private func chooseServer(
+        _ questions: Questions, _ plan: inout InitPlan, besides names: [String] = []
+    ) throws -> (secret: String?, authority: [UInt8]?) {
+        guard let kind = try kind(questions) else { return (nil, nil) }
         var address = url.flatMap(kind.address)
         if url != nil, address == nil {
             throw fail("--url \(url ?? ""): expected an address such as \(kind.example)", exitCode: 64)
@@ -284,19 +389,26 @@ extension InitCommand {
             if address == nil { questions.say("That is no address.") }
         }
         var chosen = InitPlan.Server(kind: kind.name, url: address ?? "")
+        let name = unused(kind, names)
+        if !names.isEmpty { chosen.name = name }
+        // What is replaced on each machine ends in no letters.
+        let device = plan.device.flatMap { $0.contains("${") ? nil : $0 }
         for (name, question) in kind.vars {
-            let usual = name == "tid" ? String(plan.device.suffix(2)).uppercased() : plan.device
+            let usual = name == "tid" ? device.map { String($0.suffix(2)).uppercased() } : plan.device
             let given = name == "tid" ? tid : user
-            chosen.vars[name] = given ?? questions.ask("The \(question)", usual: usual) ?? usual
+            chosen.vars[name] = try given ?? answer("The \(question)", usual, option: "--\(name)", questions)
         }
+        let prefix = prefix(name)
+        let isPlain = !["https:", "mqtts:", "wss:"].contains { chosen.url.hasPrefix($0) }
+        let authority = isPlain ? nil : try authority(questions)
+        if isPlain, ca != nil { throw fail("--ca: \(chosen.url) does not use TLS", exitCode: 64) }
+        if authority != nil { chosen.authority = "\(prefix).ca.pem" }
         let secret = try secret(of: kind, questions)
         if secret != nil, let name = kind.secret?.name {
-            let folder = daemon.config.parentDirectory
-            chosen.secretFile = "\(folder == "/" ? "" : folder)/\(kind.name).\(name)"
+            chosen.secretFile = "\(prefix).\(name)"
             if kind.hasUser {
-                chosen.user = user ?? questions.ask("The user at the broker", usual: plan.device) ?? plan.device
+                chosen.user = try user ?? answer("The user at the broker", plan.device, option: "--user", questions)
             }
-            let isPlain = !["https:", "mqtts:", "wss:"].contains { chosen.url.hasPrefix($0) }
             if isPlain, !allowPlaintext,
                 !questions.confirms("Anyone on the way to \(chosen.url) can read the secret. Send it all the same?")
             {
@@ -307,7 +419,39 @@ extension InitCommand {
             chosen.allowsPlaintext = isPlain
         }
         plan.server = chosen
-        return secret
+        return (secret, authority)
+    }
+
+    /// A name that no endpoint has, and no secret or certificate of one: `traccar`, `traccar-2` …
+    private func unused(_ kind: ServerKind, _ names: [String]) -> String {
+        guard !names.isEmpty else { return kind.name }
+        let ends = [kind.secret?.name, "ca.pem"].compactMap(\.self)
+        let candidates = [kind.name] + (2...99).map { "\(kind.name)-\($0)" }
+        return candidates.first { candidate in
+            !names.contains(candidate) && ends.allSatisfy { access("\(prefix(candidate)).\($0)", F_OK) != 0 }
+        } ?? kind.name
+    }
+
+    /// Of the files beside the configuration that belong to an endpoint.
+    private func prefix(_ name: String) -> String {
+        let folder = daemon.config.parentDirectory
+        return "\(folder == "/" ? "" : folder)/\(name)"
+    }
+
+    private func answer(_ question: String, _ usual: String?, option: String, _ questions: Questions) throws -> String {
+        if let answer = questions.ask(question, usual: usual) { return answer }
+        throw fail("\(option) is missing: there is no name that it could be derived from", exitCode: 64)
+    }
+
+    /// - Returns: the certificate of the authority; nil = this host knows it.
+    private func authority(_ questions: Questions) throws -> [UInt8]? {
+        let path = ca ?? questions.ask("The file with its certificate, if it is a server of your own (or nothing)")
+        guard let path, !path.isEmpty else { return nil }
+        guard let bytes = Secret.bytes(ofFile: path) else { throw fail("--ca: \(path) cannot be read", exitCode: 66) }
+        guard ClientCertificate.holdsCertificate(bytes) else {
+            throw fail("--ca: \(path) has no certificate in PEM", exitCode: 64)
+        }
+        return bytes
     }
 
     private func kind(_ questions: Questions) throws -> ServerKind? {

@@ -52,6 +52,21 @@ struct Installation {
         try put(Array(text.utf8), path, mode: 0o640, user: 0)
     }
 
+    /// What the former configuration was is put back; nothing where there was none.
+    ///
+    /// - Throws: `SystemError`
+    func restore() throws {
+        let path = place(configuration)
+        guard rename(path + ".bak", path) == 0 else { throw SystemError("rename \(path).bak") }
+    }
+
+    /// A certificate is no secret.
+    ///
+    /// - Throws: `SystemError`
+    func write(certificate: [UInt8], to path: String) throws {
+        try put(certificate, place(path), mode: 0o644, user: 0)
+    }
+
     /// - Throws: `SystemError`
     func write(secret: String, to path: String) throws {
         try put(Array((secret + "\n").utf8), place(path), mode: 0o600, user: owner?.user)
