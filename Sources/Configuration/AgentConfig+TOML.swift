@@ -106,7 +106,9 @@ extension AgentConfig {
         }
         tracking.warnOfTrackErrorAlone(samplingTable, thins: outbox.settings.onFull == .thin)
         if !root.has("endpoint"), !root.has("channel") {
-            root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")
+            root.warn(
+                "endpoint",
+                "none is configured yet: drives are stored on this device, `sudo waypost init` asks for a server")
         }
     }
 

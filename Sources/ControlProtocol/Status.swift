@@ -39,6 +39,10 @@ public struct Status: ControlMessage {
     @Field("endpoints_more", "Endpoints that did not fit; see endpoint list") public var endpointsMore: Int?
 
     public init() {}
+
+    /// What people read where there is neither an endpoint nor a channel.
+    public static let noServer =
+        "none is configured yet: drives are stored on this device, `sudo waypost init` asks for a server"
 }
 
 public struct MotionStatus: ControlMessage {

@@ -283,7 +283,7 @@ import Testing
     @Test func withoutEndpointThereIsAWarning() throws {
         #expect(
             try loaded(smallest).warnings.map(\.description) == [
-                "w.toml:1:1: endpoint: found none, expected at least one: locations are recorded but never uploaded"
+                "w.toml:1:1: endpoint: none is configured yet: drives are stored on this device, `sudo waypost init` asks for a server"
             ])
     }
 

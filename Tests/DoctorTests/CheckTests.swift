@@ -759,6 +759,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(20, .degraded, "main: rebind (the device has changed), nothing is sent", "endpoint bind main --force") {
             endpoint(&$0) { ($0.state, $0.reason, $0.bindNeedsForce) = ("rebind", "the device has changed", true) }
         },
+        Case(20, .ok, "none is configured yet: drives are stored on this device") { $0.more = "" },
         Case(20, .ok, "1 answers") {
             endpoint(&$0) { ($0.problem, $0.tokenProblem) = ("no token: it is away", "no token: it is away") }
         },

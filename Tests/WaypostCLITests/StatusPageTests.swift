@@ -37,6 +37,14 @@ import Testing
             ])
     }
 
+    @Test func aVanWithoutAServerIsToldWhatAsksForOne() {
+        let found = lines(status([]))
+        #expect(found.contains("server     \(Status.noServer)") && Status.noServer.contains("sudo waypost init"))
+        var live = status([])
+        live.channels = [ChannelStatus()]
+        #expect(lines(live).allSatisfy { !$0.hasPrefix("server") })
+    }
+
     @Test func whatIsWiderThanTheTerminalGoesOnBelowItsWords() {
         let line = "problem    main: 127.0.0.1:5056: Connection refused: does the server run, and does it listen there?"
         #expect(

@@ -174,6 +174,10 @@ extension OperatorOrders {
     static func configured(
         _ wanted: String?, _ endpoints: [EndpointSettings]
     ) throws(ControlError) -> EndpointSettings {
+        guard !endpoints.isEmpty else {
+            throw ControlError(
+                "unknown-endpoint", "no server is configured yet", hint: "sudo waypost init asks for one")
+        }
         let names = endpoints.prefix(20).map(\.name).joined(separator: ", ")
         if let wanted {
             if let found = endpoints.first(where: { $0.name == wanted }) { return found }

@@ -169,7 +169,8 @@ public final class Agent {
         if edges.isDaemon { try attach(to: config) }
         log.started(
             version: AgentVersion.current, source: pipeline.source.name,
-            endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
+            endpoints: (config.endpoints + config.channels.map(\.endpoint)).map(\.settings.name),
+            waiting: current.rows)
     }
 
     /// Logs to where the supervisor wants it: the journal, or standard error.

@@ -54,7 +54,9 @@ public struct AgentLog {
         log(
             .notice, .started,
             "waypost \(version) started: reading \(source), "
-                + (endpoints.isEmpty ? "no endpoint" : "uploading to \(endpoints.joined(separator: ", "))")
+                + (endpoints.isEmpty
+                    ? "no server is configured yet, drives are stored on this device until `sudo waypost init` sets one up"
+                    : "uploading to \(endpoints.joined(separator: ", "))")
                 + (waiting > 0 ? ", \(locations(waiting)) queued from before" : ""),
             ["version": version, "source": source, "waiting": String(waiting)])
     }

@@ -10,7 +10,9 @@ enum DeliveryChecks {
 
     static func endpoints(_ evidence: Evidence) -> Finding {
         guard let config = evidence.config else { return evidence.noConfiguration }
-        if config.endpoints.isEmpty { return .ok("none is configured") }
+        if config.endpoints.isEmpty {
+            return .ok(config.channels.isEmpty ? Status.noServer : "none is configured beside the live channels")
+        }
         guard let reaches = evidence.reaches else {
             return .unknown("no endpoint was tried", evidence.waypost("doctor"))
         }

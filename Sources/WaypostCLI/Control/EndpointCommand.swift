@@ -30,9 +30,12 @@ struct EndpointCommand: ParsableCommand {
 
         func run() throws {
             var needsAttention = false
+            var isFirst = true
             var after: String?
             while true {
                 let page = try daemon.order(EndpointRequest("list", after: after))
+                if isFirst, page.endpoints?.isEmpty ?? true { printError(Status.noServer) }
+                isFirst = false
                 for endpoint in page.endpoints ?? [] {
                     if json { printJSON(endpoint.json) } else { endpoint.lines.forEach(printLine) }
                     needsAttention = needsAttention || endpoint.state != "active" || endpoint.problem != nil

@@ -29,6 +29,7 @@ struct FlushCommand: ParsableCommand {
             return try finishOutput()
         }
         let endpoints = answer.endpoints ?? []
+        if endpoints.isEmpty { printLine("no server is configured yet: sudo waypost init asks for one") }
         for endpoint in endpoints {
             printLine("\(endpoint.name): \(endpoint.words)")
         }

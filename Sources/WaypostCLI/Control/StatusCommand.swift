@@ -141,7 +141,9 @@ extension Status {
         for source in motion.geofences?.sources ?? [] { lines.append("           \(source.words)") }
         if let beacons { lines.append("beacons    \(beacons.text)") }
         for source in beacons?.sources ?? [] { lines.append("           \(source.words)") }
-        lines.append("queue      \(InWords.count(queue.depth, "location"))")
+        let kept = queue.depth > waiting ? ", \(queue.depth) kept on disk and in memory" : ""
+        lines.append("queue      \(InWords.count(waiting, "location waits", "locations wait"))\(kept)")
+        if hasNoServer { lines.append("endpoint   \(Status.noServer)") }
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }

@@ -87,6 +87,7 @@ struct StatusPage {
     }
 
     private var servers: [String] {
+        if status.hasNoServer { return ["server     \(Status.noServer)"] }
         let own = status.endpoints.filter { $0.standsInFor == nil }
         let well = own.filter(\.isWell)
         let folds = own.count > Self.serversShown && well.count > 1
@@ -102,6 +103,8 @@ struct StatusPage {
 }
 
 extension Status {
+    var hasNoServer: Bool { endpoints.isEmpty && endpointsMore ?? 0 == 0 && (channels ?? []).isEmpty }
+
     /// Locations that wait for a server: some that every server has may still be on disk.
     var waiting: Int { endpoints.map(\.waiting).max() ?? queue.depth }
 }

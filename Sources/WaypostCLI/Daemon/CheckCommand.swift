@@ -54,7 +54,7 @@ struct CheckCommand: ParsableCommand {
         let credentials = CredentialCheck(loaded.config, isOfUnit: file == ConfigurationFile.standardPath)
         let warnings =
             loaded.warnings.map { "\($0)" } + look.problems.map { "source: \($0)" } + [remoteProblem].compactMap(\.self)
-            + credentials.warnings + Self.example(loaded.config)
+            + credentials.warnings
         guard credentials.problems.isEmpty else {
             if json {
                 printJSON(Self.json(file, problems: credentials.problems, warnings))
@@ -78,13 +78,6 @@ struct CheckCommand: ParsableCommand {
             for cost in ViewerCost.all(loaded.config) { printLine(cost.words) }
         }
         try finishOutput()
-    }
-
-    /// The server of the shipped example is nobody's.
-    private static func example(_ config: AgentConfig) -> [String] {
-        config.endpoints.filter { $0.settings.baseURL == "http://127.0.0.1:8080" }.map {
-            "endpoint \($0.settings.name): this is the server of the example: name yours, or sudo waypost init asks for it"
-        }
     }
 
     private static func json(

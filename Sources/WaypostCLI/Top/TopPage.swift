@@ -371,6 +371,11 @@ struct TopPage {
 
     private func endpoints(_ status: Status) -> [Row] {
         let table = EndpointTable(endpoints: status.endpoints, columns: columns, isASCII: isASCII)
+        if status.hasNoServer {
+            return [
+                Row(line: line("no server is configured yet: sudo waypost init", .faint), yields: Yields.never), blank,
+            ]
+        }
         guard !table.endpoints.isEmpty else { return [] }
         let shown = rows.map { max(1, ($0 - 14) / 4) } ?? Int.max
         var page = [Row(line: table.heading, yields: Yields.never)]

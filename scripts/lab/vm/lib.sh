@@ -11,7 +11,7 @@ needs() {
 }
 install_waypost() {
     quietly dpkg -i /lab/first.deb
-    sed -i 's#^base_url = .*#base_url = "http://127.0.0.1:8181"#' $configuration
+    sed -i 's|^#\[\[endpoint]]$|[[endpoint]]|; s|^#base_url = .*|base_url = "http://127.0.0.1:8181"|' $configuration
     collector 8181
     systemctl restart waypost
 }

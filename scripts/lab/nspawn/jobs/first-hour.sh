@@ -13,7 +13,9 @@ within 10 grep -q ready /lab/servers.log
 title the package and init
 if [ -e /lab/first.deb ]; then ok "dpkg installs it" quietly dpkg -i /lab/first.deb; else ok "it is installed" quietly sh /lab/install; fi
 ok "it starts with the example" within 20 is_active
-ok "check names the example" sh -c 'waypost check 2>&1 | grep -q "server of the example"'
+for command in check status "endpoint list"; do
+    ok "$command says that there is no server" sh -c "waypost $command 2>&1 | tr -s ' \n' '  ' | grep -q 'none is configured yet'"
+done
 useradd -m pi
 ok "another user is told what helps, and not that no daemon runs" sh -c \
     'runuser -u pi -- waypost status >/lab/pi 2>&1; [ $? = 77 ] && grep -q "use sudo, or join group waypost" /lab/pi && ! grep -q "no daemon" /lab/pi'

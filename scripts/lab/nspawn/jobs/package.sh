@@ -19,9 +19,9 @@ ok "the catalogue knows its messages" sh -c 'journalctl --list-catalog b3a1c0de5
 ok "bash completes its commands" bash -c '. /usr/share/bash-completion/completions/waypost; complete -p waypost >/dev/null'
 ok "the manual page is there" sh -c 'zcat /usr/share/man/man8/waypost.8.gz | grep -q "^.TH WAYPOST 8"'
 
-title one line, and the first fix
-sed -i 's#^base_url = .*#base_url = "http://collector.lab:8181"#' $configuration
-ok "one line was edited" test "$(changed_lines)" = 2
+title two lines, and the first fix
+sed -i 's|^#\[\[endpoint]]$|[[endpoint]]|; s|^#base_url = .*|base_url = "http://collector.lab:8181"|' $configuration
+ok "two lines were edited" test "$(changed_lines)" = 4
 collector 8181
 receiver
 systemctl restart waypost
@@ -36,7 +36,7 @@ queue=$(queue_id) waiting=$(status_of '["queue"]["queue_depth"]') known=$(wc -l 
 ok "dpkg upgrades" quietly dpkg -i --force-confdef --force-confold /lab/second.deb
 ok "the new one runs" within 20 is_active
 ok "it is the new one" test "$(dpkg-query -W -f '${Version}' waypost)" = "$(dpkg-deb -f /lab/second.deb Version)"
-ok "the edited configuration is kept" test "$(changed_lines)" = 2
+ok "the edited configuration is kept" test "$(changed_lines)" = 4
 ok "with its owner and mode" test "$(stat -c %U:%G:%a $configuration)" = root:waypost:640
 ok "the queue is the same" test "$(queue_id)" = "$queue"
 ok "nothing that waited is gone" at_least '["queue"]["queue_depth"]' "$waiting"
@@ -52,7 +52,7 @@ ok "nothing runs" not pgrep -x waypost
 ok "the configuration is kept" test -e $configuration
 ok "the queue is kept" test -e $state/outbox.db
 ok "dpkg installs it again" quietly dpkg -i --force-confold /lab/second.deb
-ok "with the old configuration" test "$(changed_lines)" = 2
+ok "with the old configuration" test "$(changed_lines)" = 4
 ok "and the old queue" test "$(queue_id)" = "$queue"
 ok "it runs" within 20 is_active
 no_receiver
