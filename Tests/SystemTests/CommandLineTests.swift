@@ -322,7 +322,7 @@ import Testing
         let show = try Call(["queue"] + config)
         #expect(show.status == 0 && show.errors.isEmpty)
         let lines = [
-            ": 724 rows\n", "endpoint main: 724 waiting", "oldest  2026-03-02T07:00:29.000Z  seq 1\n",
+            ": 724 rows on disk\n", "endpoint main: 724 waiting on disk", "oldest  2026-03-02T07:00:29.000Z  seq 1\n",
             "newest  2026-03-02T07:29:47.000Z  seq 724\n",
         ]
         #expect(lines.filter { !show.output.contains($0) } == [], "\(show.output)")

@@ -116,7 +116,7 @@ import Testing
         try daemon.stop()
         #expect(daemon.text.contains("stopping: SIGTERM"))
         #expect(try !rig.received().isEmpty)
-        #expect(try rig.says("queue", "--config", rig.path("waypost.toml")).contains("empty"))
+        #expect(try rig.says("queue", "--config", rig.path("waypost.toml")).contains("nothing on disk"))
     }
 
     @Test func paceForcesATripAndItsEnd() throws {

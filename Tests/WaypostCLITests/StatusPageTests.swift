@@ -64,7 +64,7 @@ import Testing
         #expect(
             lines(all).suffix(5) == [
                 "server     4 of 5 are well, last upload at most 14 s ago",
-                "server     b: nothing accepted yet, 3 locations wait", "queue      3 locations",
+                "server     b: nothing accepted since the start, 3 locations wait", "queue      3 locations",
                 "problem    b: status 503; retry in 2 s", "           do: look into its log",
             ])
     }

@@ -27,7 +27,11 @@ final class Supervision {
         self.summaryInterval = summaryInterval
         self.log = log
         self.loop = loop
-        watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
+        watchdogAlarm = loop.alarm { [unowned self] now in
+            beat(at: now)
+            // The loop is awake: the ages in the line need no wake-up of their own.
+            if notifier.isActive, statusSentAt + Self.statusInterval <= now { sendStatus(at: now) }
+        }
         statusAlarm = loop.alarm { [unowned self] now in sendStatus(at: now) }
         summaryAlarm = loop.alarm { [unowned self] now in summarise(at: now) }
     }

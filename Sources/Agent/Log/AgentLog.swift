@@ -50,6 +50,7 @@ public struct AgentLog {
         logger.log(level: level, "\(message)", metadata: metadata)
     }
 
+    /// - Parameter endpoints: by name; live channels too.
     func started(version: String, source: String, endpoints: [String], waiting: Int) {
         log(
             .notice, .started,
@@ -163,7 +164,8 @@ public struct AgentLog {
     /// Before anything was sent to it.
     func reached(endpoint: String) {
         log(
-            .info, .upload, "server of \(endpoint) reached, nothing sent yet", ["endpoint": endpoint, "state": "ok"])
+            .info, .upload, "server of \(endpoint) reached, nothing sent since the start",
+            ["endpoint": endpoint, "state": "ok"])
     }
 
     func uploadRecovered(endpoint: String, failures: Int) {

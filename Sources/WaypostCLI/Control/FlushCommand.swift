@@ -48,7 +48,7 @@ extension FlushRequest.Reply.Endpoint {
         let contact =
             switch contact {
             case "accepted": "; last upload\(age)"
-            case "reached": "; the server was reached\(age), and nothing was sent yet"
+            case "reached": "; the server was reached\(age), and nothing was sent since the start"
             case "never": "; the server was not reached yet"
             default: ""
             }

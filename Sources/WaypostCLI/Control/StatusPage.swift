@@ -125,9 +125,9 @@ extension EndpointStatus {
             words.append("last upload \(InWords.span(seconds: lastSuccessAge)) ago")
         } else if contact == "reached", let contactAge {
             words.append("reached \(InWords.span(seconds: contactAge)) ago")
-            words.append(requests ?? 0 > 0 ? "nothing accepted yet" : "nothing sent yet")
+            words.append(requests ?? 0 > 0 ? "nothing accepted since the start" : "nothing sent since the start")
         } else {
-            words.append(contact == "never" ? "not reached yet" : "nothing accepted yet")
+            words.append(contact == "never" ? "not reached yet" : "nothing accepted since the start")
         }
         if waiting > 0 { words.append("\(InWords.count(waiting, "location waits", "locations wait"))") }
         if let quarantineDepth, quarantineDepth > 0 { words.append("\(quarantineDepth) in quarantine") }

@@ -8,7 +8,9 @@ struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue", abstract: "Show what waits to be uploaded.",
         discussion: """
-            Reads the queue beside a running daemon, or without one. Only forget changes anything.
+            Reads the file of the queue beside a running daemon, or without one. What a daemon has recorded in the last \
+            seconds (commit_window) is in its memory: 'waypost status' and 'waypost endpoint list' count that too. Rows stay on \
+            disk for a while after every server has them. Only forget changes anything.
 
               waypost queue                  how much waits, for which endpoint, since when
               waypost queue list --count 20  the oldest rows

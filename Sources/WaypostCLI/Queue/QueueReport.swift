@@ -66,7 +66,7 @@ public struct QueueReport {
 
         /// For people.
         var lines: [String] {
-            var lines = ["queue \(name): \(rows == 0 ? "empty" : "\(rows) rows")"]
+            var lines = ["queue \(name): \(rows == 0 ? "nothing on disk" : "\(rows) rows on disk")"]
             if let oldest, let newest {
                 lines.append("oldest  \(oldest.date.iso8601)  seq \(oldest.seq)")
                 lines.append("newest  \(newest.date.iso8601)  seq \(newest.seq)")
@@ -129,7 +129,7 @@ public struct QueueReport {
     }
 
     fileprivate static func line(_ depth: EndpointDepth) -> String {
-        var line = "endpoint \(depth.endpoint): \(depth.waiting + depth.inFlight) waiting"
+        var line = "endpoint \(depth.endpoint): \(depth.waiting + depth.inFlight) waiting on disk"
         if depth.inFlight > 0 { line += ", \(depth.inFlight) of them in a formed batch" }
         if depth.state != .active { line += ", \(depth.state.word)" }
         if let reason = depth.state.reason, !reason.isEmpty { line += " (\(reason))" }
