@@ -5,8 +5,6 @@ sysconfdir ?= /etc
 unitdir ?= $(prefix)/lib/systemd/system
 mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/waypost
-# Pages name each other.
-pages := $(sort $(basename $(notdir $(wildcard docs/*.md))))
 # systemd looks for it in /usr alone: a copy elsewhere is for a package to place.
 sleepdir ?= $(prefix)/lib/systemd/system-sleep
 udevdir ?= $(prefix)/lib/udev/rules.d
@@ -155,7 +153,8 @@ install: ## into $(DESTDIR)$(prefix); run make build first
 	install -D -m 0755 $(binary) "$(DESTDIR)$(prefix)/bin/waypost"
 	install -D -m 0644 docs/waypost.8 "$(DESTDIR)$(mandir)/man8/waypost.8"
 	install -d "$(DESTDIR)$(docdir)"
-	install -m 0644 $(pages:%=docs/%.md) packaging/monitoring/* "$(DESTDIR)$(docdir)"
+	packaging/pages "$(DESTDIR)$(docdir)"
+	install -m 0644 packaging/monitoring/* "$(DESTDIR)$(docdir)"
 	install -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sleepdir)" "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
 	sed 's#^\(Exec[A-Za-z]*\)=/usr/bin/#\1=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"

@@ -11,7 +11,12 @@ python3 /scripts/lab/tools/first_hour.py /lab >/lab/servers.log 2>&1 &
 within 10 grep -q ready /lab/servers.log
 
 title the package and init
-if [ -e /lab/first.deb ]; then ok "dpkg installs it" quietly dpkg -i /lab/first.deb; else ok "it is installed" quietly sh /lab/install; fi
+if [ -e /lab/first.deb ]; then
+    ok "dpkg installs it" sh -c 'dpkg -i /lab/first.deb >/lab/dpkg 2>&1 || { cat /lab/dpkg; false; }'
+    ok "and says what comes next" grep -q "sudo waypost init" /lab/dpkg
+else 
+    ok "it is installed" quietly sh /lab/install
+fi
 ok "it starts with the example" within 20 is_active
 for command in check status "endpoint list"; do
     ok "$command says that there is no server" sh -c "waypost $command 2>&1 | tr -s ' \n' '  ' | grep -q 'none is configured yet'"
@@ -113,8 +118,10 @@ baud = 4800' 'base_url = "https://localhost:8443"'
 mistake baud 'set baud = "auto" (now 4800)' journal status doctor
 conf "$udp" 'profile = "influx"
 vars = { db = "x" }
-base_url = "http://127.0.0.1:8081"'
-mistake 401 "status 401" journal status
+base_url = "http://127.0.0.1:8081"
+auth = { kind = "basic", user = "van7", password = "file:/etc/waypost/influx.password" }'
+install -m 0600 -o waypost /lab/secret /etc/waypost/influx.password
+mistake 401 "check user van7 and the password in /etc/waypost/influx.password" journal status doctor
 conf "$udp" 'base_url = "https://127.0.0.1:8443"
 tls = { ca = "/etc/waypost/own.pem" }'
 install -m 0644 /lab/own.pem /etc/waypost/own.pem
