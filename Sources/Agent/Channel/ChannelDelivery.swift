@@ -91,7 +91,11 @@ final class ChannelDelivery {
     var state: ConnectionState { client.state }
 
     /// What is wrong, for people.
-    var problems: [String] { client.problems.map(\.words) }
+    var problems: [String] { client.problems.map(words) }
+
+    private func words(_ problem: ChannelClient.Problem) -> String {
+        problem.words(checking: credentials.refusal.cure ?? "look at auth of the channel")
+    }
 
     /// Why there is no connection; nil = there is one, or none is missed.
     var reason: String? {
@@ -303,7 +307,7 @@ extension ChannelDelivery {
         guard subjects != toldProblems else { return }
         let name = config.endpoint.settings.name
         for problem in found where !toldProblems.contains(problem.subject) {
-            log.channelProblem(name, problem.words, lines: &problemLines, at: now)
+            log.channelProblem(name, words(problem), lines: &problemLines, at: now)
         }
         for subject in toldProblems.subtracting(subjects).sorted() {
             log.channelProblemEnded(name, subject, lines: &problemLines, at: now)
@@ -424,14 +428,15 @@ extension ChannelClient.Problem {
         }
     }
 
-    fileprivate var words: String {
+    /// - Parameter credential: which one to look at, and where it is.
+    fileprivate func words(checking credential: String) -> String {
         switch self {
         case .credentialRefused(let error, let times):
             "the service refuses the credential (\(error.message), \(times) times in a row), which is fetched again in growing "
-                + "pauses of up to 15 minutes: look at auth of the channel and at the clock of this host"
+                + "pauses of up to 15 minutes: \(credential), and the clock of this host"
         case .credentialMissing(let error, let times):
             "there is no credential (\(error.message), \(times) times in a row), and it is fetched again in growing pauses of up "
-                + "to 15 minutes: look at auth of the channel"
+                + "to 15 minutes: \(credential)"
         case .unreachable(let why, let times):
             "there is no connection (\(why)\(times > 1 ? ", \(times) times in a row" : "")), and it is tried again: look at url "
                 + "and auth of the channel, and at what is between"

@@ -119,6 +119,7 @@ import Uplink
         let problems = StatusReport.problems(of: bench.channel)
         let words = "live: the service refuses the credential (expired, 2 times"
         #expect(problems.count == 1 && problems[0].hasPrefix(words))
+        #expect(problems.first?.contains(": check the token in ") == true, "\(problems)")
         var config = bench.channel.config
         config.endpoint.auth = .bearer(token: "env:OTHER")
         config.endpoint.secrets = ["env:OTHER": .environment("OTHER")]

@@ -14,7 +14,7 @@ title the package and init
 if [ -e /lab/first.deb ]; then
     ok "dpkg installs it" sh -c 'dpkg -i /lab/first.deb >/lab/dpkg 2>&1 || { cat /lab/dpkg; false; }'
     ok "and says what comes next" grep -q "sudo waypost init" /lab/dpkg
-else 
+else
     ok "it is installed" quietly sh /lab/install
 fi
 ok "it starts with the example" within 20 is_active
