@@ -64,7 +64,9 @@ struct TransferProgress {
     var beganAt: EventTime { attempt.startedAt }
 
     /// The peer has acknowledged nothing of the request.
-    var isUntouched: Bool { attempt.headSent > 0 && attempt.unacknowledged > 0 && !attempt.isAcknowledged }
+    var isUntouched: Bool {
+        attempt.headSent > 0 && attempt.unacknowledged >= attempt.headSent + attempt.bodySent
+    }
 
     /// A kept connection carries this attempt.
     var isOverKept: Bool { attempt.opened == 0 }

@@ -20,6 +20,7 @@ class Life:
 
     def __init__(self, number):
         self.number, self.fed, self.killed_at, self.bad_disk_since = number, [], None, None
+        self.had_bad_disk = False  # at any time, also if all of it was on disk again at the end
 
 
 class Refusal:
@@ -118,6 +119,7 @@ class Ledger:
             life = self.lives[-1]
             life.killed_at, life.bad_disk_since = at, bad_disk_since
             if bad_disk_since is not None:
+                life.had_bad_disk = True
                 self.forgotten.update(number for number, fed_at in life.fed if fed_at >= self.horizon(life))
 
     @property
@@ -229,7 +231,7 @@ class Ledger:
                 number, key = drive.number_of(time_ms), (outbox, seq)
                 if number in self.cured and key not in arrivals.of_seq:
                     # What a life without a disk had refused, the next one may have stored under another number.
-                    is_renumbered = any(self.lives[its].bad_disk_since is not None for its in arrivals.refused_in[number])
+                    is_renumbered = any(self.lives[its].had_bad_disk for its in arrivals.refused_in[number])
                     if key not in arrivals.refused_rows[number] and not is_renumbered:
                         counts["keys of another record"] += 1
                         self.found(f"{name}: {batch_id}: fix {number} comes from quarantine as seq {seq}")

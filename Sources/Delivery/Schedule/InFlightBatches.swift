@@ -84,6 +84,8 @@ struct InFlightBatches: Sendable {
     private var trialAt: Int?
     /// nil = the next attempt is none.
     private var trial: Trial?
+    /// What waits gave no batch for the last trial, as rows that the profile leaves out.
+    private var nothingFollows = false
     /// What is listed next for the first time is what became of a batch that was taken apart.
     private var fragments: Fragments?
     /// The queue has not written what was accepted last: that comes before another part is sent.
@@ -313,7 +315,7 @@ extension InFlightBatches {
             trial = Trial(of: part.batch.id)
         }
         guard failures >= trialAt ?? part.failuresBeforeTrial ?? failuresBeforeTrial else { return Outcome() }
-        let other = other(than: part.batch.id, hasWaiting)
+        let other = other(than: part.batch.id, hasWaiting && !nothingFollows)
         // A row that comes before the next attempt is tried then.
         trialAt = other == nil && part.isSingleRow ? failures : blame.nextTrial(after: failures)
         // Where nothing else is to be tried, one half shows about the other.
@@ -402,7 +404,7 @@ extension InFlightBatches {
         if part.suspicion == nil {
             unsteadiness = part.failures > 0 ? min(unsteadiness + 2, 8) : max(unsteadiness - 1, 0)
         }
-        (failures, trialAt, trial) = (0, nil, nil)
+        (failures, trialAt, trial, nothingFollows) = (0, nil, nil, false)
         bisect?.hasEvidence = true
         settleRefused(&outcome, at: now)
         suspect(&outcome, afterFailures: part.failures > 0 || part.refusalsAlone > 0, at: now)
@@ -528,8 +530,8 @@ extension InFlightBatches {
         }
         fragments = nil
         guard !listing.wasUnlisted else { return listing }
-        // Nothing came to be tried.
-        if new == 0 { trial = nil }
+        if new == 0, trial != nil { (nothingFollows, trialAt, trial) = (true, failures, nil) }
+        if new > 0 { nothingFollows = false }
         if new == 0 {
             probe.fresh = false
         } else if listing.hadOthers {

@@ -34,6 +34,8 @@ struct ModelDelivery {
     /// Rows that left the queue without being stored or quarantined.
     var lost: [Int] = []
     var requests = 0
+    /// Rows behind this one are left out by the profile: no batch has them.
+    var lastSent = Int.max
     /// The answer to compressed bodies; nil = as to others.
     var refusesCompressed: Verdict?
     /// The requests, and whether their bodies were compressed.
@@ -103,6 +105,7 @@ struct ModelDelivery {
             disk.batches = []
         }
         schedule.formRequested(at: now)
+        if limit > 0 { disk.waiting.removeAll { $0 > lastSent } }
         let rows = Array(disk.waiting.prefix(limit))
         disk.waiting.removeFirst(rows.count)
         if !rows.isEmpty { disk.batches.append(("\(rows[0])-\(rows[rows.count - 1])", rows)) }

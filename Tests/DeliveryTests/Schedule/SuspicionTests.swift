@@ -95,6 +95,15 @@ import Testing
         #expect(model.requests - before < 80, "\(model.requests - before)")
     }
 
+    /// The same where rows come, and the profile leaves them out.
+    @Test func aBatchThatIsFollowedByNothingToSendIsTakenApart() {
+        var model = Self.model(size: 40, poison: [5, 31], .retry(.status(502), after: nil))
+        model.lastSent = 40
+        model.record(40)
+        model.run(for: .seconds(4 * 3600), aRowEach: .seconds(600))
+        #expect(model.received.sorted() == (1...40).filter { $0 != 5 && $0 != 31 })
+    }
+
     /// Nor is a row to blame whose connection never came to be.
     static let innocent: [Verdict] = [
         .retry(.transport(.connect("")), after: nil), .retry(.transport(.resolve("")), after: nil),
