@@ -10,9 +10,9 @@ from . import drive
 
 # In the id of a request that holds the newest row alone, ahead of its turn (`fresh_head`).
 PREVIEW = "-preview-"
-# A row that is alone is refused for good after three times, or as many more as show that the server does not refuse at random:
-# seventeen where nothing else was accepted yet.
-ALONE_AGAIN = 16
+# A row that is alone is refused for good after three times, or as many more as show that the server does not refuse at random, ten
+# at most.
+ALONE_AGAIN = 9
 
 
 class Life:

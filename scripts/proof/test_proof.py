@@ -154,8 +154,8 @@ class LedgerTests(unittest.TestCase):
                 self.refuse(0, 3, 0, f"c{number}", life=life + 1)
             self.assertEqual(self.counts()["requests for poison beyond the limit"], beyond)
 
-    def test_a_row_is_refused_for_good_the_seventeenth_time(self):
-        for refusals, beyond in ((17, 0), (18, 1)):
+    def test_a_row_is_refused_for_good_the_tenth_time(self):
+        for refusals, beyond in ((10, 0), (11, 1)):
             self.ledger.endpoints.clear()
             for _ in range(refusals):
                 self.refuse(0, 0, 0, "b")

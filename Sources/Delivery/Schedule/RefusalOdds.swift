@@ -21,6 +21,7 @@ struct RefusalOdds: Sendable {
     /// What was long ago counts half, and less and less.
     private static let most = 64
     static let refusalsLeast = 3
+    private static let refusalsMost = 10
     /// Chance that a row without fault is set aside by a server that refuses at random.
     private static let chance = 0.001
 
@@ -34,11 +35,12 @@ struct RefusalOdds: Sendable {
     }
 
     /// Refusals of a row alone after which it is to blame: by chance they would hardly ever be so many. Three where others are
-    /// accepted as a rule, ten where each second row is refused.
+    /// accepted as a rule, ten where each second row is refused; never more, since a server that has begun to refuse everything
+    /// would be asked as often for each row.
     var proof: Int {
         let share = Double(refusals + 1) / Double(acceptances + refusals + 2)
         var (count, left) = (0, 1.0)
-        while left > Self.chance || count < Self.refusalsLeast {
+        while left > Self.chance && count < Self.refusalsMost || count < Self.refusalsLeast {
             left *= share
             count += 1
         }
