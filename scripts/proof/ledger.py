@@ -385,7 +385,7 @@ class Ledger:
             extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
             over = max(0, extra - extra_limit) \
-                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone + (refusal.alone > 2), ALONE_AGAIN * refusal.poison * (1 + restarts)) - 3 * restarts
+                + max(0, refusal.again - min(refusal.plain, 1) - min(refusal.alone, ALONE_AGAIN * refusal.poison * (1 + restarts)) - 3 * restarts
                       - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over

@@ -28,9 +28,11 @@ struct Compression: Sendable {
     /// Whether the body of a batch is to be compressed.
     func applies(to batch: String, at now: EventTime) -> Bool { isWanted && now >= offUntil && batch != plain }
 
+    /// - Parameter isTakenApart: it is a part of what was refused, or a row beside it.
     /// - Returns: whether the same batch is to go out again plain before anything is concluded from this answer.
     mutating func answered(
-        _ verdict: Verdict, to batch: String, _ sent: DeliverySchedule.Transmission, at now: EventTime
+        _ verdict: Verdict, to batch: String, _ sent: DeliverySchedule.Transmission, isTakenApart: Bool = false,
+        at now: EventTime
     ) -> Bool {
         guard sent.wasCompressed else {
             guard batch == plain else { return false }
@@ -44,6 +46,8 @@ struct Compression: Sendable {
             return false
         }
         guard let sign = verdict.signOfCompression(wasWhole: sent.wasWhole) else { return false }
+        // The whole was refused plain too: its parts are refused for the same row.
+        if sign == .refusal, isTakenApart, trialAt != nil { return false }
         failures += 1
         guard failures >= trialAt ?? firstTrial(sign) else { return false }
         plain = batch

@@ -523,7 +523,7 @@ extension DeliverySchedule {
         if case .tooLarge(let status, _) = verdict, batches[place].rows == 1 {
             server.refusedAsTooLarge(rows: 1, status: status)
         }
-        if server.compression.answered(verdict, to: batch, sent, at: now) {
+        if server.compression.answered(verdict, to: batch, sent, isTakenApart: batches.isBisecting, at: now) {
             timer.makeDue(at: now)
             return []
         }

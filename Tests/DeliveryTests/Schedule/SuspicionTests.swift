@@ -253,14 +253,15 @@ import Testing
         #expect(model.sent.map(\.wasCompressed) == [true, true, false] + [Bool](repeating: true, count: 9))
     }
 
-    /// A refusal that is about a row costs one plain request at most.
-    @Test func aRowThatIsRefusedIsFoundAllTheSame() {
+    /// A refusal that is about a row costs one plain request at most, wherever in the batch the row is.
+    @Test(arguments: [1, 3, 9, 40, 64])
+    func aRowThatIsRefusedIsFoundAllTheSame(poison: Int) {
         var model = ModelDelivery(size: 64, seed: 1) { rows, _ in
-            .verdict(rows.contains(9) ? .split(status: 400) : .accepted)
+            .verdict(rows.contains(poison) ? .split(status: 400) : .accepted)
         }
         model.record(192)
         model.drain()
-        #expect(model.quarantine == [9] && model.requests <= 3 + 22)
+        #expect(model.quarantine == [poison] && model.requests <= 3 + 22)
         #expect(model.sent.count { !$0.wasCompressed && $0.rows.count > 4 } <= 1)
     }
 
