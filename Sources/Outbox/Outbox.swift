@@ -526,7 +526,7 @@ public final class Outbox {
                 queue = try opening.open()
             }
         } catch {
-            held.noteDatabase()
+            held.openingFailed()
             throw error
         }
         held.isUnchecked = false

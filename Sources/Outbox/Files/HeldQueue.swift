@@ -183,6 +183,15 @@ final class HeldQueue {
         if let mark = medium.mark(path), Self.isInPlace(database, mark) { database?.mark = mark }
     }
 
+    /// This process has tried to open the queue: SQLite may have begun or removed the log meanwhile.
+    func openingFailed() {
+        noteDatabase()
+        let mark = medium.mark(logPath)
+        guard !Self.isInPlace(log, mark) else { return }
+        log = nil
+        note(nil, mark)
+    }
+
     /// The log was cut off by this process.
     func noteLog() {
         if let mark = medium.mark(logPath), Self.isInPlace(log, mark) { log?.mark = mark }
