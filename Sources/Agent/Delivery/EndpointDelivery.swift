@@ -566,10 +566,6 @@ extension EndpointDelivery {
                     outcome, settings, credential: route(of: sent).credentials.refusal.cure,
                     hasWorked: lastSuccess != nil),
                 isAlarm: isAlarm, isNews: isNews, at: now)
-            // What was refused has been set aside, which the journal says.
-            if settled.contains(where: { $0.batch == sent.id && $0.how == .refused }) {
-                _ = problem.ended(isActive: schedule.state == .active, at: now)
-            }
         }
         if schedule.state == .taken, stateBefore != .taken { collided(at: now) }
         attempted(BatchAttempt(sent, verdict, outcome, number: attempts), now)

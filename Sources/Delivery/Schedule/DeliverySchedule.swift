@@ -532,9 +532,6 @@ extension DeliverySchedule {
         switch verdict {
         case .accepted: return accepted(place, jitter: jitter, at: now)
         case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
-        case .split(200..., _) where isSuspect:
-            guard let outcome = batches.refusedAsSuspect(place, at: now) else { fallthrough }
-            return conclude(outcome, jitter: jitter, at: now)
         case .split where isSuspect, .tooLarge where isSuspect:
             return failed(place, verdict, sent, jitter: jitter, at: now)
         case .split(let status, _):

@@ -186,7 +186,7 @@ extension InFlightBatches {
     /// - Parameter wasDoubted: it was sent in a pause over rows.
     mutating func accepted(_ place: Int, wasDoubted: Bool, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
-        if part.isDoubted { contradicted(at: now) }
+        if part.isDoubted { contradictedAt = now }
         odds.accepted()
         if bisect == nil, wasDoubted { bisect = Bisect(rows: parts.first?.batch.rows ?? 1, hasEvidence: true) }
         var outcome = withEvidence(.init(batch: part.batch.id, how: .accepted), after: part, at: now)
@@ -233,31 +233,11 @@ extension InFlightBatches {
         return outcome
     }
 
-    /// A row that fails alone while others are accepted is refused by a word about it.
-    ///
-    /// - Returns: nil = that proves no more than any failure.
-    mutating func refusedAsSuspect(_ place: Int, at now: EventTime) -> Outcome? {
-        parts[place].refusalsAlone += 1
-        parts[place].isDoubted = true
-        guard !isUnsteady(at: now), !parts[place].isWeaklyRefused, parts[place].suspicion?.awaitsOthers == false,
-            parts[place].refusalsAlone >= odds.proof
-        else { return nil }
-        var outcome = Outcome()
-        setAside(place, &outcome, at: now)
-        return outcome
-    }
-
     private mutating func endBisect(at now: EventTime) {
         guard isIdle, !isUnlisted else { return }
         // Each part of what was refused as a whole was accepted.
-        if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradicted(at: now) }
+        if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradictedAt = now }
         bisect = nil
-    }
-
-    /// The server has accepted what it had refused: refusals of this server show nothing.
-    private mutating func contradicted(at now: EventTime) {
-        contradictedAt = now
-        for place in parts.indices { parts[place].suspicion?.forgetEvidence() }
     }
 
     /// One row alone may show that the server is well, whatever is wrong with those before it.

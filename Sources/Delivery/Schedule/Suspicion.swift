@@ -41,7 +41,7 @@ struct Suspicion: Sendable {
     mutating func otherAccepted(afterFailures: Bool) {
         othersAccepted = true
         if afterFailures {
-            forgetEvidence()
+            evidence = nil
         } else {
             evidence?.acceptances += 1
             if awaitsOthers, evidence == nil {
@@ -53,9 +53,6 @@ struct Suspicion: Sendable {
         }
         awaitsOthers = false
     }
-
-    /// The server has accepted what it had failed over, or refused, before.
-    mutating func forgetEvidence() { evidence = nil }
 
     /// An operator wants it tried now.
     mutating func makeDue() { dueAt = .min }
