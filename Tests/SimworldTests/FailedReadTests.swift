@@ -168,6 +168,34 @@ extension SimulatedDiskTests {
             third.close()
         }
 
+        /// The disk is well again soon: what of a copy could not be read comes back within a minute, and not within an hour.
+        @Test(arguments: 1...5 as ClosedRange<UInt64>) func readsACopyAgainSoonAfterReadsOfItFailed(seed: UInt64) throws
+        {
+            simdisk_reset(seed)
+            let clock = Clock()
+            try writeQueue(clock)
+            let connection = try #require(Handle(path))
+            try #require(connection.run("PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)"))
+            connection.close()
+            let page = try middlePage()
+            let outbox = try open(clock)
+            #expect(outbox.current.recovery.corruptRecovered == 1)
+            // It is read by no try, until all that is to be read has been.
+            simdisk_wear(path + ".corrupt-1", Int64(page - 1), 1_000_000)
+            for _ in 0..<100 { _ = try outbox.commit(Commit(parts: .init(tracker: [1]))) }
+            #expect(outbox.current.recovery.missing > 0)
+            simdisk_wear(path + ".corrupt-1", Int64(page - 1), 0)
+            for _ in 0..<60 {
+                clock.wait(hours: 1.0 / 3600)
+                _ = try outbox.commit(Commit(parts: .init(tracker: [2])))
+            }
+            let rows = try outbox.commit(Commit(forms: [FormRequest(endpoint: "main", limit: 999, sentMs: nil)]))
+                .formed
+                .first?.rows.map(\.location.odometer)
+            #expect(Set(rows ?? []).count == 400, "\(outbox.current.recovery)")
+            outbox.close()
+        }
+
         /// The same, while reads of the copy fail: nothing of it was read as wrong.
         @Test(arguments: 1...5 as ClosedRange<UInt64>) func givesNothingUpThatCouldNotBeRead(seed: UInt64) throws {
             simdisk_reset(seed)

@@ -2,6 +2,7 @@ import CCurl
 import Delivery
 import Glibc
 import Positioning
+import Synchronization
 import TestSupport
 import Testing
 
@@ -65,6 +66,49 @@ import Testing
         progress.looked(unacknowledged: 600, silence: Self.second, clock: 112 * Self.second)
         #expect(!progress.mayBeForgotten)
         #expect(!written().mayBeForgotten)
+    }
+
+    @Test func aConnectionAfterOneThatBroughtNothingUsesShortPackets() throws {
+        var progress = written()
+        progress.looked(unacknowledged: 1100, silence: 40 * Self.second, clock: 140 * Self.second)
+        #expect(progress.isUntouched)
+        progress.looked(unacknowledged: 1000, silence: Self.second, clock: 141 * Self.second)
+        #expect(!progress.isUntouched)
+
+        // No answer to the beginning of TLS.
+        let begun = Mutex(0)
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            begun.withLock { $0 += 1 }
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        func longest() throws -> Int32 {
+            var outcome: UplinkOutcome?
+            loop.uplink.send(UplinkRequest(url: "https://127.0.0.1:\(server.port)", body: [1])) { outcome = $0 }
+            let before = begun.withLock { $0 }
+            loop.run { begun.withLock { $0 } > before }
+            var (bytes, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+            getsockopt(try #require(connected(to: server.port)), Int32(IPPROTO_TCP), TCP_MAXSEG, &bytes, &length)
+            for _ in 0..<4 where outcome == nil { loop.advance(by: .seconds(31)) }
+            #expect(outcome?.failure?.word == "tls", "\(String(describing: outcome))")
+            return bytes
+        }
+        #expect(try longest() > 536)
+        #expect(try longest() <= 536)
+        // It is not for their length.
+        #expect(try longest() > 536)
+    }
+
+    private func connected(to port: Int) -> Int32? {
+        (3..<256 as Range<Int32>).first { descriptor in
+            var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
+            let isKnown = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+            }
+            return isKnown && address.sin_family == sa_family_t(AF_INET)
+                && Int(UInt16(bigEndian: address.sin_port)) == port
+        }
     }
 
     @Test func onlyIPv4IsAskedForAfterASlowLookup() {
