@@ -16,16 +16,19 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// A Swift target of the daemon. Arrows point one way: see "Targets" in docs/architecture.md.
 ///
 /// - Parameters:
+///   - folder: of `Sources`, where the name has a prefix: a library product and what it needs, since names of targets are unique
+///     among all packages of a program. nil for the name.
 ///   - embedded: files that become part of the binary.
 ///   - isRare: runs at a start or when a person asks, and not for each fix: a release is optimised for its size. No library
 ///     product may depend on it, since packages that use one cannot have such flags.
 func module(
-    _ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = [], isRare: Bool = false
+    _ name: String, _ dependencies: [Target.Dependency] = [], folder: String? = nil, embedded: [String] = [],
+    isRare: Bool = false
 ) -> Target {
     let size = SwiftSetting.unsafeFlags(["-Osize"], .when(configuration: .release))
     return .target(
-        name: name, dependencies: dependencies, resources: embedded.map { .embedInCode($0) },
-        swiftSettings: strict + (isRare ? [size] : []))
+        name: name, dependencies: dependencies, path: folder.map { "Sources/\($0)" },
+        resources: embedded.map { .embedInCode($0) }, swiftSettings: strict + (isRare ? [size] : []))
 }
 
 /// A target in C or C++: a shim without logic, or embedded files. A release checks the ends of buffers whose size the compiler knows.
@@ -48,62 +51,63 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], tables: [String]
 
 let daemon: [Target] = [
     // The pure core: no I/O, no clock, no randomness, no async, no logger.
-    module("Positioning"),
-    module("JSON"),
-    module("NMEA", ["JSON", "Positioning"]),
-    module("Tracking", ["Positioning"]),
-    module("Delivery", ["JSON", "Live", "Positioning"]),
-    module("Live", ["Positioning"]),
-    module("Channel", ["JSON", "Positioning", "Tracking", "Delivery"]),
-    module("Places", ["JSON", "Positioning", "Tracking", "Delivery"]),
-    module("Remote", ["JSON", "Positioning"], isRare: true),
+    module("WaypostCore", folder: "Core"),
+    // libcrypto, so that the core needs no library.
+    module("Hash", ["CCrypto"]),
+    // Bytes to fixes, fixes to decisions.
+    module("WaypostNMEA", ["WaypostCore"], folder: "NMEA"),
+    module("WaypostTracking", ["WaypostCore"], folder: "Tracking"),
+    // What a server reads and answers, and when a batch goes.
+    module("Protocols", ["WaypostCore"]),
+    module("Profiles", ["WaypostCore", "Protocols"]),
+    module("Delivery", ["WaypostCore", "Protocols", "Profiles"]),
+    module("Channel", ["WaypostCore", "WaypostTracking", "Profiles"]),
+    module("Places", ["WaypostCore", "WaypostTracking", "Protocols"]),
+    module("Remote", ["WaypostCore"], isRare: true),
 
     // The edges.
-    module("Sensors", ["Positioning", "NMEA", "Places", "CBus", "CLinux", "CGPS", "CUdev"]),
-    module("Outbox", ["JSON", "Positioning", "Delivery", "CSQLite", "CLinux"]),
-    module("Uplink", ["Delivery", "Live", "Positioning", "CCurl", "CCrypto", "CDeflate"]),
-    module("Systemd", ["Positioning", logging]),
-    module("EventLoop", ["Positioning", "Uplink", "CLinux"]),
-
+    module("WaypostHost", ["WaypostCore", "CLinux"], folder: "Host"),
+    module("Journal", ["WaypostCore", logging]),
+    module("Sensors", ["WaypostCore", "WaypostHost", "WaypostNMEA", "Places", "CBus", "CGPS", "CLinux", "CUdev"]),
+    module("Queue", ["WaypostCore", "WaypostHost", "Profiles", "Delivery", "CLinux", "CSQLite"]),
+    module("Network", ["WaypostCore", "Hash", "Protocols", "Profiles", "CCrypto", "CCurl", "CDeflate"]),
     module(
         "Configuration",
         [
-            "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Remote", "Sensors", "Outbox",
-            "Uplink",
-            "CLinux", "CTOML", logging,
-        ],
-        embedded: ["Profiles"], isRare: true),
-    module("ControlProtocol", ["JSON", "Positioning", "EventLoop", "CLinux"]),
-    module(
-        "Replay",
-        [
-            "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "EventLoop", "Configuration", "CLinux",
-        ]),
-    module(
-        "Report",
-        [
-            "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration", "Uplink", "Replay",
-            "CPages",
-        ]),
+            "WaypostCore", "Hash", "WaypostHost", "WaypostNMEA", "WaypostTracking", "Protocols", "Profiles", "Network",
+            "Queue", "Sensors", "Remote", "Places", "CLinux", "CTOML", logging,
+        ], embedded: ["Profiles"], isRare: true),
+    module("WaypostControl", ["WaypostCore", "WaypostHost", "CLinux"], folder: "Control"),
 
     // Composition.
     module(
-        "Agent",
+        "Daemon",
         [
-            "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Live", "Channel", "Remote", "Sensors",
-            "Outbox", "Uplink", "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux",
-            logging,
+            "WaypostCore", "Hash", "Journal", "WaypostHost", "WaypostNMEA", "WaypostTracking", "Protocols", "Profiles",
+            "Delivery", "Network", "Queue", "Sensors", "Remote", "Places", "Channel", "WaypostControl", "Configuration",
+            "CLinux", logging,
+        ]),
+
+    // Logs through decoding and tracking, and the page of a log.
+    module(
+        "Inspect",
+        [
+            "WaypostCore", "Hash", "WaypostHost", "WaypostNMEA", "WaypostTracking", "Profiles", "Network", "Places",
+            "Configuration", "CLinux", "CPages",
         ]),
     // What is wrong with a host, from its files and a few values.
     module(
         "Doctor",
-        ["JSON", "Positioning", "NMEA", "Delivery", "Sensors", "Configuration", "ControlProtocol", "CLinux"],
+        [
+            "WaypostCore", "WaypostHost", "WaypostNMEA", "Protocols", "Sensors", "WaypostControl", "Configuration",
+            "CLinux",
+        ],
         isRare: true),
     module(
         "WaypostCLI",
         [
-            "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Live", "Outbox", "Uplink", "EventLoop",
-            "Configuration", "ControlProtocol", "Replay", "Report", "NMEA", "Sensors", "CLinux", argumentParser,
+            "WaypostCore", "WaypostHost", "Protocols", "Profiles", "Delivery", "Network", "Queue", "Sensors",
+            "WaypostControl", "Configuration", "Inspect", "Doctor", "Daemon", "CLinux", argumentParser,
         ], isRare: true),
     .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
@@ -129,99 +133,104 @@ let helpers: [Target] = [
     .executableTarget(
         name: "waypost-collector",
         dependencies: [
-            "JSON", "Positioning", argumentParser, "CZlib", "CPages",
-            .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
+            "WaypostCore", "CPages", "CZlib", argumentParser, .product(name: "FlyingFox", package: "FlyingFox"),
+            .product(name: "FlyingSocks", package: "FlyingFox"),
         ],
         path: "Sources/Collector", swiftSettings: strict),
-    module("DriveSimulation", ["Positioning"]),
+    module("DriveSimulation", ["WaypostCore"]),
     // The whole daemon in a world that is made up: docs/architecture.md.
     shim("CSimDisk", linked: ["sqlite3"]),
     module(
         "Simworld",
         [
-            "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Channel",
-            "Sensors", "Outbox", "Remote", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
+            "WaypostCore", "Hash", "WaypostHost", "WaypostNMEA", "Protocols", "Profiles", "Delivery", "Network",
+            "Queue", "Sensors", "Remote", "Channel", "Configuration", "Daemon", "DriveSimulation", "CSimDisk", logging,
         ]),
 ]
 
 let daemonTests: [Target] = [
     .target(
-        name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
-        swiftSettings: strict),
+        name: "TestSupport", dependencies: ["DriveSimulation"], path: "Tests/Support", swiftSettings: strict),
     .target(
-        name: "ConfigurationTestSupport", dependencies: ["Configuration", "Positioning"],
+        name: "ConfigurationTestSupport", dependencies: ["WaypostCore", "Configuration"],
         path: "Tests/ConfigurationSupport", swiftSettings: strict),
-    tests("PositioningTests", ["Positioning"]),
-    tests("JSONTests", ["JSON", "Positioning"]),
-    tests("ControlProtocolTests", ["ControlProtocol", "JSON"]),
-    tests("NMEATests", ["NMEA", "Positioning"]),
-    tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
-    tests("DeliveryTests", ["Delivery", "Live", "Positioning"]),
-    tests("LiveTests", ["Live", "JSON", "Positioning"]),
-    tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),
-    tests("PlacesTests", ["Places", "Delivery", "Positioning", "Tracking"]),
-    tests("RemoteTests", ["Remote", "JSON", "Positioning"]),
-    tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
-    tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
-    tests("UplinkTests", ["Uplink", "Live", "Channel", "Tracking", "Delivery", "Positioning", "CLinux"]),
-    tests("CollectorTests", ["waypost-collector", "JSON", .product(name: "FlyingFox", package: "FlyingFox")]),
-    tests("SystemdTests", ["Systemd", logging]),
-    tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
+    .target(
+        name: "ProfilesTestSupport", dependencies: ["WaypostCore", "Profiles"], path: "Tests/ProfilesSupport",
+        swiftSettings: strict),
+    tests("CoreTests", ["WaypostCore", "Protocols"]),
+    tests("NMEATests", ["WaypostCore", "WaypostNMEA"]),
+    tests("TrackingTests", ["WaypostCore", "WaypostNMEA", "WaypostTracking", "DriveSimulation"]),
+    tests("ProtocolsTests", ["WaypostCore", "Protocols"]),
+    tests("ProfilesTests", ["WaypostCore", "Protocols", "Profiles", "Delivery", "ProfilesTestSupport"]),
+    tests("DeliveryTests", ["WaypostCore", "Protocols", "Profiles", "Delivery", "ProfilesTestSupport"]),
+    tests("ChannelTests", ["WaypostCore", "WaypostTracking", "Profiles", "Channel"]),
+    tests("PlacesTests", ["WaypostCore", "WaypostTracking", "Protocols", "Places"]),
+    tests("RemoteTests", ["WaypostCore", "Remote"]),
+    tests("HostTests", ["WaypostCore", "WaypostHost", "CLinux"]),
+    tests("JournalTests", ["Journal", logging]),
+    tests("SensorsTests", ["WaypostCore", "WaypostNMEA", "Sensors", "CLinux", "CUdev"]),
+    tests("QueueTests", ["WaypostCore", "Profiles", "Delivery", "Queue", "CSQLite"]),
+    tests(
+        "NetworkTests",
+        ["WaypostCore", "Hash", "WaypostTracking", "Protocols", "Profiles", "Network", "Channel", "CCurl", "CLinux"]),
     tests(
         "ConfigurationTests",
         [
-            "Configuration", "ConfigurationTestSupport", "JSON", "Positioning", "NMEA", "Tracking", "Delivery",
-            "Remote", "Sensors", "Outbox",
+            "WaypostCore", "WaypostNMEA", "WaypostTracking", "Profiles", "Queue", "Sensors", "Remote", "Places",
+            "Configuration", "ConfigurationTestSupport",
         ]),
+    tests("ControlTests", ["WaypostCore", "WaypostControl"]),
     tests(
-        "ReplayTests",
+        "DaemonTests",
         [
-            "Replay", "CLinux", "Configuration", "ConfigurationTestSupport", "EventLoop", "NMEA", "Positioning",
-            "Sensors", "Tracking",
+            "WaypostCore", "Hash", "Journal", "WaypostHost", "WaypostNMEA", "WaypostTracking", "Protocols", "Profiles",
+            "Delivery", "Network", "Queue", "Sensors", "Remote", "Places", "Channel", "WaypostControl", "Configuration",
+            "Daemon", "WaypostCLI", "ConfigurationTestSupport", "CLinux", logging,
         ]),
     tests(
-        "AgentTests",
+        "InspectTests",
         [
-            "Agent", "Channel", "Configuration", "ConfigurationTestSupport", "ControlProtocol", "Delivery", "EventLoop",
-            "JSON", "NMEA",
-            "Outbox", "Places", "Positioning", "Remote", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
+            "WaypostCore", "WaypostHost", "WaypostNMEA", "WaypostTracking", "Sensors", "Configuration", "Inspect",
+            "ConfigurationTestSupport", "CLinux",
         ]),
     tests(
-        "ReportTests",
-        ["Report", "Configuration", "ConfigurationTestSupport", "NMEA", "Positioning", "Replay", "Tracking"]),
-    tests(
-        "DoctorTests", ["Doctor", "Configuration", "ConfigurationTestSupport", "ControlProtocol", "Delivery", "JSON"]),
+        "DoctorTests",
+        ["WaypostCore", "Protocols", "WaypostControl", "Configuration", "Doctor", "ConfigurationTestSupport"]),
     tests(
         "WaypostCLITests",
         [
-            "WaypostCLI", "Configuration", "ConfigurationTestSupport", "ControlProtocol", "Delivery", "Doctor",
-            "Positioning", "Uplink", argumentParser,
+            "WaypostCore", "Hash", "Protocols", "Profiles", "Delivery", "Network", "WaypostControl", "Configuration",
+            "Doctor", "WaypostCLI", "ConfigurationTestSupport", argumentParser,
         ]),
-    tests("SystemTests", ["Positioning", "CSQLite"]),
+    tests("CollectorTests", ["waypost-collector", "WaypostCore", .product(name: "FlyingFox", package: "FlyingFox")]),
+    tests("SystemTests", ["CSQLite"]),
     tests(
         "SimworldTests",
-        ["Simworld", "Agent", "Configuration", "CSimDisk", "CSQLite", "Delivery", "Outbox", "Positioning", logging]),
+        [
+            "WaypostCore", "Profiles", "Delivery", "Queue", "Configuration", "Daemon", "Simworld", "CSQLite",
+            "CSimDisk", logging,
+        ]),
 ]
 
 let tools: [Target] = [
-    tool("waypost-simulate", ["DriveSimulation", "Positioning"], path: "Sources/Simulator"),
+    tool("waypost-simulate", ["WaypostCore", "DriveSimulation"], path: "Sources/Simulator"),
     // How good decisions are, against the truth of simulated drives and in points and metres on recorded ones.
-    module("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking"]),
-    tool("waypost-score", ["Scoring", "DriveSimulation", "Positioning", "Tracking"], path: "Sources/Score"),
+    module("Scoring", ["WaypostCore", "WaypostNMEA", "WaypostTracking", "DriveSimulation"]),
+    tool("waypost-score", ["WaypostCore", "WaypostTracking", "DriveSimulation", "Scoring"], path: "Sources/Score"),
     // What ten thousand devices do to one server.
-    module("Fleet", ["Delivery", "DriveSimulation", "Positioning"]),
+    module("Fleet", ["WaypostCore", "Profiles", "Delivery", "DriveSimulation"]),
     tool("waypost-fleet", ["Fleet"], path: "Sources/FleetCommand"),
     tool("waypost-simworld", ["Simworld", "CSimDisk"], path: "Sources/SimworldCommand"),
 
-    tests("SimulationTests", ["DriveSimulation", "Positioning"]),
-    tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
-    tests("FleetTests", ["Fleet", "Delivery", "DriveSimulation", "Positioning"]),
+    tests("SimulationTests", ["WaypostCore", "DriveSimulation"]),
+    tests("ScoringTests", ["WaypostCore", "WaypostTracking", "DriveSimulation", "Scoring"]),
+    tests("FleetTests", ["WaypostCore", "Fleet"]),
     // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
     tests(
         "CorpusTests",
         [
-            "NMEA", "Positioning", "Tracking", "Configuration", "Replay", "Scoring", "DriveSimulation", "Channel",
-            "Delivery", "JSON",
+            "WaypostCore", "WaypostNMEA", "WaypostTracking", "Profiles", "Channel", "Configuration", "DriveSimulation",
+            "Scoring",
         ],
         tables: ["Halts.tsv"]),
 ]
@@ -232,11 +241,10 @@ func executables(_ names: String...) -> [Product] { names.map { .executable(name
 let package = Package(
     name: "waypost",
     products: [
-        .library(name: "Positioning", targets: ["Positioning"]),
-        .library(name: "NMEA", targets: ["NMEA"]),
-        .library(name: "Tracking", targets: ["Tracking"]),
-        .library(name: "JSON", targets: ["JSON"]),
-        .library(name: "ControlProtocol", targets: ["ControlProtocol"]),
+        .library(name: "WaypostCore", targets: ["WaypostCore"]),
+        .library(name: "WaypostNMEA", targets: ["WaypostNMEA"]),
+        .library(name: "WaypostTracking", targets: ["WaypostTracking"]),
+        .library(name: "WaypostControl", targets: ["WaypostControl"]),
     ] + executables("waypost", "waypost-collector")
         + (hasTools ? executables("waypost-simulate", "waypost-score", "waypost-fleet", "waypost-simworld") : []),
     dependencies: [

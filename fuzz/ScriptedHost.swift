@@ -1,5 +1,5 @@
-import EventLoop
-import Positioning
+@testable import WaypostCore
+@testable import WaypostHost
 
 /// The host of this machine with a clock that the script moves.
 final class ScriptedHost: Host {

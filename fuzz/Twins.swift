@@ -1,6 +1,5 @@
-import Positioning
-
-@testable import Live
+@testable import Protocols
+@testable import WaypostCore
 
 /// A protocol machine of `Live`.
 protocol LiveMachine: Sendable {

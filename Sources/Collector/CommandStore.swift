@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// Commands for devices, and what devices have answered, by device: an example for the author of a server.
 ///

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 extension NativeBatch {
     static let compactType = "application/vnd.waypost.compact+json"

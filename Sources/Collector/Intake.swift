@@ -1,6 +1,6 @@
 import FlyingFox
 import Foundation
-import Positioning
+import WaypostCore
 
 /// Judges requests one after the other and keeps the counts.
 actor Intake {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// A batch in the native shape, checked.
 struct NativeBatch {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// What devices shall be set to, and what they say has become of it, by device: an example for the author of a server.
 ///

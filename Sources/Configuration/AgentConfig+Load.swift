@@ -1,11 +1,12 @@
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 extension AgentConfig {
     /// Reads the file and the drop-ins beside it (`waypost.d/*.toml`, in the order of their names, later ones win).
     ///
     /// Throws every problem at once; a file that is missing, unreadable or not TOML is one.
-    public static func load(
+    package static func load(
         path: String, environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         var texts: [(name: String, bytes: [UInt8])] = []
@@ -43,7 +44,7 @@ extension AgentConfig {
     }
 
     /// Parses texts that are already in memory; later ones override earlier ones.
-    public static func parse(
+    package static func parse(
         _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         try parse(files, over: nil, environment: environment)

@@ -1,9 +1,8 @@
-import Delivery
 import Logging
-import Outbox
-import Positioning
+import Queue
 import Sensors
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension AgentConfig {
     /// nil when something essential is missing; the problems are left with the reader.
@@ -125,14 +124,14 @@ extension AgentConfig {
 
 extension AgentConfig.ControlConfig {
     /// Path of the socket unless the file has one.
-    public static func standardSocket(_ environment: ConfigurationEnvironment) -> String {
+    package static func standardSocket(_ environment: ConfigurationEnvironment) -> String {
         "\(environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost"))/control.sock"
     }
 
     /// The socket that a configuration names, whatever else is wrong with it; the usual one where it names none.
     ///
     /// - Parameter path: of the file, whose drop-ins count too.
-    public static func socket(in path: String, environment: ConfigurationEnvironment) -> String {
+    package static func socket(in path: String, environment: ConfigurationEnvironment) -> String {
         let merged = AgentConfig.readableTables(path)
         let reader = ConfigurationReader(files: [path], environment: environment)
         return Self(reading: reader.root(merged).table("control")).socket

@@ -1,10 +1,10 @@
-import Positioning
+import WaypostCore
 
 /// Which waypost this is.
-public enum AgentVersion {
+package enum AgentVersion {
     /// As in `--version`, `User-Agent` and `status`.
-    public static let current = "0.1.0"
+    package static let current = "0.1.0"
 
     /// No receiver can truly report an earlier date: one that does has missed a rollover of the GPS week.
-    public static let released = CivilDate(year: 2026, month: 11, day: 1)
+    package static let released = CivilDate(year: 2026, month: 11, day: 1)
 }

@@ -1,20 +1,20 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// A live channel, on which viewers watch trackables and ask for resolutions.
-public struct ChannelConfig: Hashable, Sendable {
+package struct ChannelConfig: Hashable, Sendable {
     /// Name, address, secrets, `auth` and `tls`, as those of an endpoint; it has no rows in the queue.
-    public var endpoint: EndpointConfig
+    package var endpoint: EndpointConfig
     /// Who publishes.
-    public var clientID: String
+    package var clientID: String
     /// The address is the usual one of the service, which has others for when that does not answer.
-    public var isUsualService: Bool
+    package var isUsualService: Bool
     /// Viewers are told the resolution in force. The default is true.
-    public var sendsResolution = true
+    package var sendsResolution = true
     /// Viewers are shown what the receiver says besides. The default is false.
-    public var sendsRaw = false
+    package var sendsRaw = false
     /// How long viewers see the trackables as present after the connection was lost. The default is 60 s.
-    public var remainPresent = Duration.seconds(60)
+    package var remainPresent = Duration.seconds(60)
 
     private static let usualURL = "wss://main.realtime.ably.net"
 

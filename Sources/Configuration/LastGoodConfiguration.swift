@@ -1,14 +1,14 @@
 import Glibc
-import Positioning
+import WaypostCore
 
 /// The last configuration that worked, kept in the folder of state: with it the daemon starts when the one in the file
 /// cannot be used.
 ///
 /// It holds the texts as they are written, so secrets only as references. The folder is that of the unit and not that of
 /// `[outbox] path`, which a configuration with a mistake cannot name.
-public struct LastGoodConfiguration: Sendable {
+package struct LastGoodConfiguration: Sendable {
     /// Where it is kept.
-    public let path: String
+    package let path: String
     /// The configuration that it stands in for, absolute.
     private let origin: String
     /// Whether the folder is given, or only the usual one.
@@ -19,21 +19,21 @@ public struct LastGoodConfiguration: Sendable {
     private static let format = "1"
 
     /// - Parameter configuration: path of the file; a relative one counts from the working directory.
-    public init(of configuration: String, environment: ConfigurationEnvironment) {
+    package init(of configuration: String, environment: ConfigurationEnvironment) {
         path = environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost") + "/last-good.conf"
         isGiven = !(environment.variables["STATE_DIRECTORY"] ?? "").isEmpty
         origin = configuration.hasPrefix("/") ? configuration : "\(Self.workingDirectory)/\(configuration)"
     }
 
     /// Why none is kept.
-    public struct NotKept: Error {
-        public let reason: String
+    package struct NotKept: Error {
+        package let reason: String
     }
 
     /// What to keep of a configuration that works.
     /// - Throws: `NotKept` where the folder is not given and the queue is elsewhere, so that it may be that of another daemon,
     ///   and where there is too much of it.
-    public func bytes(of loaded: LoadedConfiguration) throws(NotKept) -> [UInt8] {
+    package func bytes(of loaded: LoadedConfiguration) throws(NotKept) -> [UInt8] {
         guard isGiven || loaded.config.outbox.directory == path.parentDirectory else {
             throw NotKept(reason: "the queue is not in the folder of \(path), and STATE_DIRECTORY names no other")
         }
@@ -59,7 +59,7 @@ public struct LastGoodConfiguration: Sendable {
     }
 
     /// What is kept now; nil when it cannot be read.
-    public var kept: [UInt8]? { try? contents().get() }
+    package var kept: [UInt8]? { try? contents().get() }
 
     /// - Parameter refused: what is wrong with the configuration that it stands in for.
     /// - Throws: these, and why there is nothing to stand in; nothing is added where nothing was ever kept.
@@ -180,7 +180,7 @@ public struct LastGoodConfiguration: Sendable {
 
 extension AgentConfig {
     /// The configuration in the file; where that cannot be used, the last good one, which says so in `refused`.
-    public static func load(
+    package static func load(
         path: String, environment: ConfigurationEnvironment, orElse lastGood: LastGoodConfiguration
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         do throws(ConfigurationProblems) {

@@ -1,20 +1,20 @@
 import Glibc
 
 /// Where the numbers of `status` are offered to Prometheus.
-public struct MetricsConfig: Hashable, Sendable {
+package struct MetricsConfig: Hashable, Sendable {
     /// Served as `GET /metrics`; nil = not at all.
-    public var listen: Address?
+    package var listen: Address?
     /// A file for node_exporter, replaced once a minute while values change; nil = none.
-    public var textfile: String?
+    package var textfile: String?
 
     /// An address in digits, and a port.
-    public struct Address: Hashable, Sendable, CustomStringConvertible {
+    package struct Address: Hashable, Sendable, CustomStringConvertible {
         /// Without brackets.
-        public var host: String
-        public var port: UInt16
+        package var host: String
+        package var port: UInt16
 
         /// `127.0.0.1:9477`, `[::1]:9477`; nil for anything else.
-        public init?(_ text: String) {
+        package init?(_ text: String) {
             guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0
             else { return nil }
             var host = text[..<colon]
@@ -25,7 +25,7 @@ public struct MetricsConfig: Hashable, Sendable {
             (self.host, self.port) = (String(host), port)
         }
 
-        public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+        package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
         fileprivate var isOfThisHost: Bool { host.hasPrefix("127.") || host == "::1" }
     }

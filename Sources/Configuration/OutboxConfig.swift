@@ -1,12 +1,12 @@
-import Outbox
-import Positioning
+import Queue
+import WaypostCore
 
 /// The queue and how often it is made safe.
-public struct OutboxConfig: Hashable, Sendable {
+package struct OutboxConfig: Hashable, Sendable {
     /// The path is `outbox.db` in `STATE_DIRECTORY`, or in `/var/lib/waypost`, unless the file has one.
-    public var settings: OutboxSettings
+    package var settings: OutboxSettings
     /// The longest time that a row waits in memory before it is on disk. The default is 10 s; 0 = commit each row.
-    public var commitWindow = Duration.seconds(10)
+    package var commitWindow = Duration.seconds(10)
 
     /// The folder of the queue and other state.
     package var directory: String { settings.path.parentDirectory }

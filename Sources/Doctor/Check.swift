@@ -1,9 +1,9 @@
 /// One thing that may be wrong with a host, and how it is found.
-public struct Check: Sendable {
+package struct Check: Sendable {
     /// Its place: causes come before what they cause.
-    public let number: Int
+    package let number: Int
     /// One or two words.
-    public let name: String
+    package let name: String
     /// Checks whose failure explains a failure of this one.
     let causes: [Int]
     let examine: @Sendable (Evidence) -> Finding
@@ -16,10 +16,10 @@ public struct Check: Sendable {
     }
 
     /// Another check may find what explains its failure.
-    public var canBeSkipped: Bool { !causes.isEmpty }
+    package var canBeSkipped: Bool { !causes.isEmpty }
 
     /// All of them, in their order; docs/doctor.md describes each.
-    public static let all = [
+    package static let all = [
         Check(1, "configuration", DaemonChecks.configuration),
         Check(2, "daemon", causes: [1], DaemonChecks.daemon),
         Check(3, "receiver", causes: [1], LineChecks.receiverThere),

@@ -1,13 +1,13 @@
 import Configuration
-import ControlProtocol
-import Delivery
-import Positioning
+import Protocols
+import WaypostControl
+import WaypostCore
 
 /// Everything that the checks look at: the files of a host, and as values what no file shows.
 ///
 /// nil always means that it is not known.
-public struct Evidence: Sendable {
-    public enum ConfigurationFound: Sendable {
+package struct Evidence: Sendable {
+    package enum ConfigurationFound: Sendable {
         case valid(LoadedConfiguration)
         /// One line for each problem.
         ///
@@ -17,7 +17,7 @@ public struct Evidence: Sendable {
         case unreadable
     }
 
-    public enum DaemonFound: Sendable {
+    package enum DaemonFound: Sendable {
         case answers(Status)
         /// Nothing listens.
         case absent
@@ -27,30 +27,30 @@ public struct Evidence: Sendable {
         case silent(String)
     }
 
-    public struct KernelLine: Sendable {
+    package struct KernelLine: Sendable {
         /// Seconds since the start of the kernel.
-        public var at: Double
-        public var text: String
+        package var at: Double
+        package var text: String
 
-        public init(at: Double, _ text: String) {
+        package init(at: Double, _ text: String) {
             self.at = at
             self.text = text
         }
     }
 
     /// How far a request to an endpoint came.
-    public struct Reach: Sendable {
-        public var endpoint: String
+    package struct Reach: Sendable {
+        package var endpoint: String
         /// `fleet.example`, an IPv6 address in brackets
-        public var host: String
+        package var host: String
         /// `fleet.example:443`
-        public var peer: String
+        package var peer: String
         /// nil = a server answered.
-        public var failure: Failure?
-        public var milliseconds: Int
-        public var stages = UplinkStages()
+        package var failure: Failure?
+        package var milliseconds: Int
+        package var stages = UplinkStages()
 
-        public init(endpoint: String, host: String, peer: String, failure: Failure?, milliseconds: Int) {
+        package init(endpoint: String, host: String, peer: String, failure: Failure?, milliseconds: Int) {
             self.endpoint = endpoint
             self.host = host
             self.peer = peer
@@ -60,25 +60,25 @@ public struct Evidence: Sendable {
 
         /// The layer that failed first: `no route`, `dns`, `connect`, `tls`, `clock` (a certificate, where the host clock may be
         /// wrong), `request` (it was not acknowledged), `answer`, `closed` or `reset`, and its error in words.
-        public struct Failure: Sendable {
-            public var layer: String
-            public var message: String
+        package struct Failure: Sendable {
+            package var layer: String
+            package var message: String
 
-            public init(layer: String, message: String) {
+            package init(layer: String, message: String) {
                 self.layer = layer
                 self.message = message
             }
         }
     }
 
-    public struct DiskSpace: Sendable {
-        public var bytes: Int64
-        public var bytesFree: Int64
+    package struct DiskSpace: Sendable {
+        package var bytes: Int64
+        package var bytesFree: Int64
         /// 0 where the file system has no fixed number of them.
-        public var files: Int64
-        public var filesFree: Int64
+        package var files: Int64
+        package var filesFree: Int64
 
-        public init(bytes: Int64, bytesFree: Int64, files: Int64, filesFree: Int64) {
+        package init(bytes: Int64, bytesFree: Int64, files: Int64, filesFree: Int64) {
             self.bytes = bytes
             self.bytesFree = bytesFree
             self.files = files
@@ -86,7 +86,7 @@ public struct Evidence: Sendable {
         }
     }
 
-    public enum QueueFound: Sendable {
+    package enum QueueFound: Sendable {
         /// One line about it.
         case sound(String)
         case damaged([String])
@@ -95,41 +95,41 @@ public struct Evidence: Sendable {
         case unreadable(String)
     }
 
-    public var host: HostFolder
+    package var host: HostFolder
     /// Where the configuration is, for advice.
-    public var configurationPath: String
-    public var configuration: ConfigurationFound
-    public var daemon: DaemonFound
+    package var configurationPath: String
+    package var configuration: ConfigurationFound
+    package var daemon: DaemonFound
     /// The process at the other end of the control socket.
-    public var answering: Int?
+    package var answering: Int?
     /// What came from the receiver while this was gathered.
-    public var bytesPerSecond: Double?
+    package var bytesPerSecond: Double?
     /// What `systemctl show` says of the unit, several values of a property one a line; empty = there is no such unit.
-    public var unit: [String: String]?
+    package var unit: [String: String]?
     /// Oldest first.
-    public var kernelLog: [KernelLine]?
+    package var kernelLog: [KernelLine]?
     /// Seconds since the start of the kernel.
-    public var uptime: Double
+    package var uptime: Double
     /// Unix milliseconds of the host clock, when the daemon gave its first status.
-    public var wallClock: Int64
-    public var isClockSynchronised: Bool?
+    package var wallClock: Int64
+    package var isClockSynchronised: Bool?
     /// How often its watchdog ended the unit since the boot, as far as the journal can be read.
-    public var watchdogTimeouts: Int?
+    package var watchdogTimeouts: Int?
     /// By endpoint.
-    public var reaches: [Reach]?
+    package var reaches: [Reach]?
     /// The server of documents with settings, where it is not that of an endpoint.
-    public var settingsReach: Reach?
+    package var settingsReach: Reach?
     /// Names of endpoints whose certificates or keys may not be read by who asks.
-    public var untried: [String]
+    package var untried: [String]
     /// Those of our own, by the name of their endpoint.
-    public var clientCertificates: [String: CertificateDates]
+    package var clientCertificates: [String: CertificateDates]
     /// Names of variables that set a proxy for other programs.
-    public var proxyVariables: [String]
+    package var proxyVariables: [String]
     /// Of the file system that holds the queue.
-    public var diskSpace: DiskSpace?
-    public var queue: QueueFound?
+    package var diskSpace: DiskSpace?
+    package var queue: QueueFound?
 
-    public init(host: HostFolder, configurationPath: String, configuration: ConfigurationFound, daemon: DaemonFound) {
+    package init(host: HostFolder, configurationPath: String, configuration: ConfigurationFound, daemon: DaemonFound) {
         self.host = host
         self.configurationPath = configurationPath
         self.configuration = configuration
@@ -145,7 +145,7 @@ public struct Evidence: Sendable {
 // What several checks need.
 extension Evidence {
     /// That of a daemon which runs, or would start.
-    public var config: AgentConfig? {
+    package var config: AgentConfig? {
         switch configuration {
         case .valid(let loaded): loaded.config
         case .invalid(_, let lastGood): lastGood?.config

@@ -1,11 +1,10 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What all checks came to.
-public struct Examination: Sendable {
-    public struct Result: Sendable {
-        public var check: Check
-        public var finding: Finding
+package struct Examination: Sendable {
+    package struct Result: Sendable {
+        package var check: Check
+        package var finding: Finding
     }
 
     /// A narrower terminal breaks lines itself.
@@ -13,14 +12,14 @@ public struct Examination: Sendable {
     private static let textMax = 400
     private static let indent = "    "
 
-    public let results: [Result]
+    package let results: [Result]
     private let version: String
     private let reaches: [Evidence.Reach]
     /// Who asks may not ask the daemon: what to do about that.
     private let denial: String?
 
     /// - Parameter version: of waypost, for the first line.
-    public init(_ evidence: Evidence, version: String, checks: [Check] = Check.all) {
+    package init(_ evidence: Evidence, version: String, checks: [Check] = Check.all) {
         self.version = version
         reaches = evidence.reaches ?? []
         denial = if case .unreachable(let reason) = evidence.daemon { reason } else { nil }
@@ -44,7 +43,7 @@ public struct Examination: Sendable {
     }
 
     /// As `waypost status`: 0 all is well, 1 something needs attention, 2 no daemon answers, 77 it may not be asked.
-    public var exitStatus: Int32 {
+    package var exitStatus: Int32 {
         if denial != nil { return 77 }
         if results.contains(where: { $0.check.number == 2 && ![.ok, .degraded].contains($0.finding.state) }) {
             return 2
@@ -55,7 +54,7 @@ public struct Examination: Sendable {
     private var failures: [Result] { results.filter { [.degraded, .broken].contains($0.finding.state) } }
 
     /// One line: the first cause, or that there is none.
-    public var verdict: String {
+    package var verdict: String {
         let unknown = count(.unknown)
         let rest = unknown == 0 ? "" : "; \(unknown) not known"
         guard let first = failures.first(where: { $0.finding.state == .broken }) ?? failures.first else {
@@ -75,7 +74,7 @@ public struct Examination: Sendable {
     /// - Parameters:
     ///   - listsAll: a line for each check, also for those that are good or skipped.
     ///   - columns: width of the terminal. A command that is longer stays in one piece, to be pasted.
-    public func lines(listsAll: Bool = false, columns: Int = 80) -> [String] {
+    package func lines(listsAll: Bool = false, columns: Int = 80) -> [String] {
         let columns = max(columns, Self.columnsMin)
         var lines = ["waypost doctor \(version)"] + (denial.map { Self.wrapped($0, columns) } ?? [])
         for result in results {
@@ -149,7 +148,7 @@ public struct Examination: Sendable {
     }
 
     /// One object: `version`, `verdict`, `exit_status`, `checks` and `endpoints`.
-    public var json: String {
+    package var json: String {
         var writer = JSONWriter()
         writer.beginObject()
         writer.field("version", version)

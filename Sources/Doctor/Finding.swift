@@ -1,6 +1,6 @@
 /// What a check came to.
-public struct Finding: Hashable, Sendable {
-    public enum State: String, CaseIterable, Sendable {
+package struct Finding: Hashable, Sendable {
+    package enum State: String, CaseIterable, Sendable {
         /// It works, or does not apply to this host.
         case ok
         /// It works, but not as it should, or not for long.
@@ -13,13 +13,13 @@ public struct Finding: Hashable, Sendable {
         case skipped
     }
 
-    public var state: State
+    package var state: State
     /// For people. It holds texts from outside as they are, and never a coordinate or a secret.
-    public var found: String
+    package var found: String
     /// What helps: one command, or a line for a file. nil where there is nothing to do.
-    public var advice: String?
+    package var advice: String?
     /// Number of the check that explains it; nil unless skipped.
-    public var cause: Int?
+    package var cause: Int?
 
     static func ok(_ found: String) -> Finding { Finding(state: .ok, found: found) }
 

@@ -1,9 +1,10 @@
 import CLinux
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// The files of a host below a folder: `/` for the host itself. Everything is read only, and bounded.
-public struct HostFolder: Sendable {
+package struct HostFolder: Sendable {
     /// Of a file in `/proc`, `/sys` or `/run`; what is longer is cut.
     package static let bytesMax = 64 * 1024
     private static let namesMax = 65_536
@@ -21,7 +22,7 @@ public struct HostFolder: Sendable {
     private let root: String
 
     /// - Parameter root: links below it are followed as long as they are relative, as those of sysfs and udev are.
-    public init(root: String) {
+    package init(root: String) {
         let real = realpath(root, nil).map { pointer in
             defer { free(pointer) }
             return String(cString: pointer)

@@ -1,6 +1,6 @@
 import Configuration
-import Positioning
 import Sensors
+import WaypostCore
 
 /// Where the receiver of the configuration is on this host.
 enum ReceiverPlace {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 #if canImport(Glibc)
     import Glibc
@@ -12,7 +12,7 @@ extension DriveTruth {
     /// - Parameters:
     ///   - heading: degrees true at the start.
     ///   - period: milliseconds between samples, a multiple of 10.
-    public init(following legs: [Leg], from origin: Coordinate, heading: Double, period: Int) {
+    package init(following legs: [Leg], from origin: Coordinate, heading: Double, period: Int) {
         var driver = Driver(origin: origin, heading: heading, period: period)
         var index = 0
         while index < legs.count {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A decimal number with exactly `decimals` digits after the point (at least one); never "-0.0".
 func fixed(_ value: Double, _ decimals: Int) -> String {

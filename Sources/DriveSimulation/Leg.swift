@@ -1,7 +1,7 @@
-import Positioning
+import WaypostCore
 
 /// What the receiver sees of the sky, and what getting it back will cost.
-public enum Sky: String, Hashable, Sendable, CaseIterable {
+package enum Sky: String, Hashable, Sendable, CaseIterable {
     case clear
     /// No sky for a short time: void sentences, and a quick, slightly wrong fix afterwards.
     case tunnel
@@ -12,47 +12,47 @@ public enum Sky: String, Hashable, Sendable, CaseIterable {
 }
 
 /// One line of the script of a drive.
-public struct Leg: Hashable, Sendable {
-    public enum Motion: Hashable, Sendable {
+package struct Leg: Hashable, Sendable {
+    package enum Motion: Hashable, Sendable {
         case stand(Stand)
         case travel(Travel)
     }
 
-    public struct Stand: Hashable, Sendable {
-        public var seconds: Double
+    package struct Stand: Hashable, Sendable {
+        package var seconds: Double
         /// Seconds since the start of the drive; the stand lasts at least until then.
-        public var until: Double?
+        package var until: Double?
         /// True ends the trip (engine off), false is a halt inside it.
-        public var isParking: Bool
+        package var isParking: Bool
     }
 
-    public struct Travel: Hashable, Sendable {
-        public var metres: Double
+    package struct Travel: Hashable, Sendable {
+        package var metres: Double
         /// m/s.
-        public var speedLimit: Double
+        package var speedLimit: Double
         /// Change of heading along the leg in degrees, right positive.
-        public var turn: Double
+        package var turn: Double
         /// m/s².
-        public var acceleration: Double
+        package var acceleration: Double
         /// m/s².
-        public var braking: Double
-        public var isReverse: Bool
+        package var braking: Double
+        package var isReverse: Bool
     }
 
-    public var motion: Motion
-    public var sky: Sky = .clear
+    package var motion: Motion
+    package var sky: Sky = .clear
     /// How the receiver travels; where it stands within a trip, how it came.
-    public var activity = Activity.Kind.inVehicle
+    package var activity = Activity.Kind.inVehicle
 
     /// The same leg with less sky.
-    public func under(_ sky: Sky) -> Leg {
+    package func under(_ sky: Sky) -> Leg {
         var leg = self
         leg.sky = sky
         return leg
     }
 
     /// The same leg, travelled otherwise.
-    public func by(_ activity: Activity.Kind) -> Leg {
+    package func by(_ activity: Activity.Kind) -> Leg {
         var leg = self
         leg.activity = activity
         return leg
@@ -60,24 +60,24 @@ public struct Leg: Hashable, Sendable {
 }
 
 extension Leg {
-    public static func park(seconds: Double) -> Leg {
+    package static func park(seconds: Double) -> Leg {
         Leg(motion: .stand(Stand(seconds: seconds, until: nil, isParking: true)))
     }
 
     /// - Parameters:
     ///   - elapsed: seconds since the start of the drive.
     ///   - minimum: seconds to stand even when the drive runs late.
-    public static func park(until elapsed: Double, minimum: Double = 600) -> Leg {
+    package static func park(until elapsed: Double, minimum: Double = 600) -> Leg {
         Leg(motion: .stand(Stand(seconds: minimum, until: elapsed, isParking: true)))
     }
 
     /// Stands inside a trip: a red light, a queue, a delivery.
-    public static func halt(seconds: Double) -> Leg {
+    package static func halt(seconds: Double) -> Leg {
         Leg(motion: .stand(Stand(seconds: seconds, until: nil, isParking: false)))
     }
 
     /// - Parameter limit: m/s.
-    public static func drive(metres: Double, limit: Double) -> Leg {
+    package static func drive(metres: Double, limit: Double) -> Leg {
         .travel(metres: metres, limit: limit)
     }
 
@@ -86,22 +86,22 @@ extension Leg {
     /// - Parameters:
     ///   - degrees: right positive.
     ///   - radius: metres.
-    public static func bend(degrees: Double, radius: Double, limit: Double) -> Leg {
+    package static func bend(degrees: Double, radius: Double, limit: Double) -> Leg {
         let length = abs(degrees) * .pi / 180 * radius
         return .travel(metres: length, limit: min(limit, (2.5 * radius).squareRoot()), turn: degrees)
     }
 
-    public static func walk(metres: Double, turn: Double = 0) -> Leg {
+    package static func walk(metres: Double, turn: Double = 0) -> Leg {
         walk(metres: metres, pace: 1.35, turn: turn)
     }
 
     /// - Parameter pace: m/s.
-    public static func walk(metres: Double, pace: Double, turn: Double = 0) -> Leg {
+    package static func walk(metres: Double, pace: Double, turn: Double = 0) -> Leg {
         travel(metres: metres, limit: pace, turn: turn, acceleration: 1, braking: 1).by(.onFoot)
     }
 
     /// - Parameter pace: m/s.
-    public static func run(metres: Double, pace: Double, turn: Double = 0) -> Leg {
+    package static func run(metres: Double, pace: Double, turn: Double = 0) -> Leg {
         travel(metres: metres, limit: pace, turn: turn, acceleration: 1.2, braking: 1.5).by(.running)
     }
 
@@ -109,21 +109,21 @@ extension Leg {
     /// - Parameters:
     ///   - pace: m/s.
     ///   - acceleration: m/s².
-    public static func ride(metres: Double, pace: Double, turn: Double = 0, acceleration: Double) -> Leg {
+    package static func ride(metres: Double, pace: Double, turn: Double = 0, acceleration: Double) -> Leg {
         travel(metres: metres, limit: pace, turn: turn, acceleration: acceleration, braking: 1.3).by(.onBicycle)
     }
 
     /// A creep in a queue.
-    public static func creep(metres: Double, limit: Double) -> Leg {
+    package static func creep(metres: Double, limit: Double) -> Leg {
         .travel(metres: metres, limit: limit, acceleration: 0.6, braking: 0.8)
     }
 
     /// With the traffic, which is dense.
-    public static func roll(metres: Double, limit: Double) -> Leg {
+    package static func roll(metres: Double, limit: Double) -> Leg {
         .travel(metres: metres, limit: limit, acceleration: 1, braking: 1.4)
     }
 
-    public static func reverse(metres: Double) -> Leg {
+    package static func reverse(metres: Double) -> Leg {
         .travel(metres: metres, limit: 1.6, acceleration: 0.8, braking: 1, isReverse: true)
     }
 

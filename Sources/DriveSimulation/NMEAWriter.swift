@@ -1,27 +1,27 @@
-import Positioning
+import WaypostCore
 
 /// Receptions → sentences, in the manner of a u-blox receiver.
-public struct NMEAWriter: Sendable {
-    public struct Sentences: OptionSet, Hashable, Sendable {
-        public let rawValue: Int
-        public init(rawValue: Int) { self.rawValue = rawValue }
+package struct NMEAWriter: Sendable {
+    package struct Sentences: OptionSet, Hashable, Sendable {
+        package let rawValue: Int
+        package init(rawValue: Int) { self.rawValue = rawValue }
 
-        public static let rmc = Sentences(rawValue: 1)
-        public static let gga = Sentences(rawValue: 2)
-        public static let gsa = Sentences(rawValue: 4)
-        public static let gst = Sentences(rawValue: 8)
+        package static let rmc = Sentences(rawValue: 1)
+        package static let gga = Sentences(rawValue: 2)
+        package static let gsa = Sentences(rawValue: 4)
+        package static let gst = Sentences(rawValue: 8)
         /// RMC, GGA, GSA.
-        public static let standard: Sentences = [.rmc, .gga, .gsa]
+        package static let standard: Sentences = [.rmc, .gga, .gsa]
     }
 
-    public let sentences: Sentences
+    package let sentences: Sentences
     /// Metres of the geoid above the ellipsoid.
     private static let geoidSeparation = 39.6
 
-    public init(sentences: Sentences) { self.sentences = sentences }
+    package init(sentences: Sentences) { self.sentences = sentences }
 
     /// The sentences of one measurement instant; empty when the receiver is off.
-    public func epoch(_ reception: Reception, at time: UTCTime, on plane: LocalPlane) -> [UInt8] {
+    package func epoch(_ reception: Reception, at time: UTCTime, on plane: LocalPlane) -> [UInt8] {
         switch reception {
         case .silent: []
         case .void(let knowsTime): void(knowsTime ? time : nil)

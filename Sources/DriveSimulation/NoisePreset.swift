@@ -1,31 +1,31 @@
 /// How well the receiver sees, from an open field to a street between towers.
-public struct NoisePreset: Hashable, Sendable {
-    public let name: String
+package struct NoisePreset: Hashable, Sendable {
+    package let name: String
     /// Metres per axis of the fast part of the error (60 s parked, 20 s moving).
-    public var fastSigma: Double
+    package var fastSigma: Double
     /// Metres per axis of the slow part of the error (30 min parked, 120 s moving).
-    public var slowSigma: Double
+    package var slowSigma: Double
     /// Metres per axis, independent from epoch to epoch.
-    public var whiteSigma: Double
+    package var whiteSigma: Double
     /// Multipath jumps of 20–80 m while parked; six times as many while moving.
-    public var jumpsPerDay: Double
+    package var jumpsPerDay: Double
     /// m/s per axis of the Doppler velocity.
-    public var velocitySigma: Double
-    public var hdop: Double
-    public var satellites: Int
+    package var velocitySigma: Double
+    package var hdop: Double
+    package var satellites: Int
 
-    public static let open = NoisePreset(
+    package static let open = NoisePreset(
         name: "open", fastSigma: 0.8, slowSigma: 1.5, whiteSigma: 0.2, jumpsPerDay: 0, velocitySigma: 0.05, hdop: 0.8,
         satellites: 12)
-    public static let street = NoisePreset(
+    package static let street = NoisePreset(
         name: "street", fastSigma: 1.0, slowSigma: 2.5, whiteSigma: 0.3, jumpsPerDay: 3, velocitySigma: 0.12,
         hdop: 1.1, satellites: 9)
-    public static let canyon = NoisePreset(
+    package static let canyon = NoisePreset(
         name: "canyon", fastSigma: 2.0, slowSigma: 8.0, whiteSigma: 0.5, jumpsPerDay: 20, velocitySigma: 0.35,
         hdop: 1.9, satellites: 7)
 
-    public static let all = [open, street, canyon]
+    package static let all = [open, street, canyon]
 
     /// nil when there is no preset of that name.
-    public static func named(_ name: String) -> NoisePreset? { all.first { $0.name == name } }
+    package static func named(_ name: String) -> NoisePreset? { all.first { $0.name == name } }
 }

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 #if canImport(Glibc)
     import Glibc
@@ -7,7 +7,7 @@ import Positioning
 #endif
 
 /// What a receiver makes of one instant of the truth.
-public enum Reception: Hashable, Sendable {
+package enum Reception: Hashable, Sendable {
     /// No power.
     case silent
     /// No position. A receiver that starts cold does not know the time either.
@@ -16,21 +16,21 @@ public enum Reception: Hashable, Sendable {
 }
 
 /// A solution with the errors of its preset.
-public struct NoisyFix: Hashable, Sendable {
+package struct NoisyFix: Hashable, Sendable {
     /// Metres from the origin of the drive.
-    public var place: PlanePoint
+    package var place: PlanePoint
     /// m/s, 0 and above.
-    public var speed: Double
+    package var speed: Double
     /// Degrees true of the same velocity vector as `speed`, so it is random while parked.
-    public var course: Double
-    public var hdop: Double
-    public var satellites: Int
+    package var course: Double
+    package var hdop: Double
+    package var satellites: Int
     /// Metres above mean sea level.
-    public var altitude: Double
+    package var altitude: Double
     /// Metres per axis (1 σ) that the receiver believes.
-    public var sigma: Double
+    package var sigma: Double
 
-    public init(
+    package init(
         place: PlanePoint, speed: Double, course: Double, hdop: Double, satellites: Int, altitude: Double, sigma: Double
     ) {
         self.place = place

@@ -3,7 +3,7 @@ extension Scenario {
     ///
     /// No stand lasts between 240 and 400 s: on which side of a stop timeout of 300 s such a one falls is a matter for
     /// a unit test, not for a score.
-    public static let all: [Scenario] = [
+    package static let all: [Scenario] = [
         parkedDay, city, jam, motorway, walkDriveWalk, reversing, garage, powerUp, deliveries, day, demo,
     ]
 
@@ -101,7 +101,7 @@ extension Scenario {
     }
 
     /// Other ways to travel, for the score of activities; starts and stops are scored on drives.
-    public static let onTheWay: [Scenario] = [walk, run, ride, rideAndWalk, denseTraffic]
+    package static let onTheWay: [Scenario] = [walk, run, ride, rideAndWalk, denseTraffic]
 
     static let walk = Scenario(name: "walk", summary: "3 km on foot through a town") { g in
         [.park(seconds: g.uniform(60...120))] + TripPlan.stroll(metres: 3000, &g) + [.park(seconds: 420)]

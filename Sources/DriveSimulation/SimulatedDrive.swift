@@ -1,22 +1,22 @@
-import Positioning
+import WaypostCore
 
 /// Script → truth → noise → NMEA, one epoch at a time.
 ///
 /// Motion and noise draw from generators of their own, so the same seed gives the same drive under every preset.
-public struct SimulatedDrive: Sendable {
-    public struct Settings: Sendable {
-        public var seed: UInt64
+package struct SimulatedDrive: Sendable {
+    package struct Settings: Sendable {
+        package var seed: UInt64
         /// nil = derived from `seed`.
-        public var noiseSeed: UInt64?
-        public var preset: NoisePreset
+        package var noiseSeed: UInt64?
+        package var preset: NoisePreset
         /// UTC of the first epoch.
-        public var start: UTCTime
-        public var origin: Coordinate
+        package var start: UTCTime
+        package var origin: Coordinate
         /// Milliseconds between epochs, a multiple of 10. The default is 1000.
-        public var period: Int
-        public var sentences: NMEAWriter.Sentences
+        package var period: Int
+        package var sentences: NMEAWriter.Sentences
 
-        public init(
+        package init(
             seed: UInt64, noiseSeed: UInt64? = nil, preset: NoisePreset = .street,
             start: UTCTime = Settings.defaultStart, origin: Coordinate = Settings.defaultOrigin, period: Int = 1000,
             sentences: NMEAWriter.Sentences = .standard
@@ -31,25 +31,25 @@ public struct SimulatedDrive: Sendable {
         }
 
         /// 2026-03-02T07:00:00Z, a Monday.
-        public static let defaultStart = UTCTime(milliseconds: 1_772_434_800_000)
+        package static let defaultStart = UTCTime(milliseconds: 1_772_434_800_000)
         /// 52.52 N, 13.405 E.
-        public static let defaultOrigin = Coordinate(latitudeE7: 525_200_000, longitudeE7: 134_050_000)
+        package static let defaultOrigin = Coordinate(latitudeE7: 525_200_000, longitudeE7: 134_050_000)
     }
 
-    public let settings: Settings
-    public let truth: DriveTruth
+    package let settings: Settings
+    package let truth: DriveTruth
     private let plane: LocalPlane
     private let writer: NMEAWriter
     private var receiver: NoisyReceiver
     private var index = 0
 
-    public init(_ scenario: Scenario, settings: Settings) {
+    package init(_ scenario: Scenario, settings: Settings) {
         self.init(along: Self.truth(of: scenario, settings: settings), settings: settings)
     }
 
     /// Another receiver in the same vehicle: the truth of a drive costs more than its noise.
     /// - Parameter truth: made with the seed, origin and period of `settings`.
-    public init(along truth: DriveTruth, settings: Settings) {
+    package init(along truth: DriveTruth, settings: Settings) {
         self.settings = settings
         self.truth = truth
         plane = LocalPlane(origin: settings.origin)
@@ -59,7 +59,7 @@ public struct SimulatedDrive: Sendable {
     }
 
     /// Where the vehicle goes, whatever the receiver makes of it.
-    public static func truth(of scenario: Scenario, settings: Settings) -> DriveTruth {
+    package static func truth(of scenario: Scenario, settings: Settings) -> DriveTruth {
         var motion = SplitMix64(seed: settings.seed)
         let legs = scenario.legs(&motion)
         let heading = motion.uniform(0...360)
@@ -67,7 +67,7 @@ public struct SimulatedDrive: Sendable {
     }
 
     /// The bytes of the next epoch: empty while the receiver is off, nil at the end of the drive.
-    public mutating func nextEpoch() -> [UInt8]? {
+    package mutating func nextEpoch() -> [UInt8]? {
         guard index < truth.samples.count else { return nil }
         let sample = truth.samples[index]
         index += 1
@@ -76,7 +76,7 @@ public struct SimulatedDrive: Sendable {
     }
 
     /// The whole log.
-    public mutating func allBytes() -> [UInt8] {
+    package mutating func allBytes() -> [UInt8] {
         var bytes: [UInt8] = []
         while let epoch = nextEpoch() { bytes += epoch }
         return bytes

@@ -1,19 +1,19 @@
-import Positioning
+import WaypostCore
 
 /// The truth as tab-separated text. The first column names the kind of row: `trip`, `stop` or `at`.
-public struct TruthTable: Sendable {
+package struct TruthTable: Sendable {
     private let truth: DriveTruth
     private let start: UTCTime
     private let plane: LocalPlane
 
-    public init(_ drive: SimulatedDrive) {
+    package init(_ drive: SimulatedDrive) {
         truth = drive.truth
         start = drive.settings.start
         plane = LocalPlane(origin: drive.settings.origin)
     }
 
     /// Column names and the trips and stops, in Unix milliseconds; a time outside the log is empty.
-    public var intervals: String {
+    package var intervals: String {
         var text = "#trip\tdeparture_ms\tstandstill_ms\tmetres\tblind_metres\tsky_at_departure\n"
         for trip in truth.trips {
             text += "trip\t\(unix(trip.departure))\t\(unix(trip.standstill))\t\(fixed(trip.metres, 1))\t"
@@ -28,7 +28,7 @@ public struct TruthTable: Sendable {
     }
 
     /// One row per sample. `state` is `parked` or `moving`; a halt inside a trip is `moving` with speed 0.
-    public func row(_ sample: DriveTruth.Sample) -> String {
+    package func row(_ sample: DriveTruth.Sample) -> String {
         "at\t\(unix(sample.elapsed))\t\(degrees(sample.place))\t\(fixed(sample.speed, 3))\t"
             + "\(sample.isParked ? "parked" : "moving")\t\(fixed(sample.distance, 2))\t\(sample.sky.rawValue)\n"
     }

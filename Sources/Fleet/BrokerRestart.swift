@@ -1,26 +1,25 @@
-import Delivery
 import DriveSimulation
-import Positioning
+import WaypostCore
 
 /// A broker restarts under connections that are kept open: when each of them comes back.
 ///
 /// It accepts so many connections per second, and refuses the others.
-public struct BrokerRestart: Sendable {
+package struct BrokerRestart: Sendable {
     /// Attempts to connect in each second.
-    public private(set) var attempts: [Int] = []
+    package private(set) var attempts: [Int] = []
     /// Connections accepted per second.
-    public let accepts: Int
+    package let accepts: Int
     /// Until all are connected, in seconds.
-    public var lasts: Int { attempts.count }
-    public var peak: Int { attempts.max() ?? 0 }
-    public var total: Int { attempts.reduce(0, +) }
+    package var lasts: Int { attempts.count }
+    package var peak: Int { attempts.max() ?? 0 }
+    package var total: Int { attempts.reduce(0, +) }
 
     private static let longest = 7200
 
     /// - Parameters:
     ///   - connections: that are closed at second 0.
     ///   - accepts: connections per second, 1 or more.
-    public init(connections: Int, accepts: Int, seed: UInt64) {
+    package init(connections: Int, accepts: Int, seed: UInt64) {
         self.accepts = max(1, accepts)
         var random = SplitMix64(seed: seed)
         var coming = [[ReconnectDelay]](repeating: [], count: Self.longest)

@@ -1,5 +1,5 @@
 import DriveSimulation
-import Positioning
+import WaypostCore
 
 /// When one device records rows: trips and stops of random length, as a tracker makes them.
 ///

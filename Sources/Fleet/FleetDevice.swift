@@ -1,6 +1,7 @@
 import Delivery
 import DriveSimulation
-import Positioning
+import Profiles
+import WaypostCore
 
 /// One device: the real schedule and gate of one endpoint, driven by the rows of a plan and the answers of a server.
 struct FleetDevice {

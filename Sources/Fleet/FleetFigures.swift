@@ -1,14 +1,14 @@
-import Positioning
+import WaypostCore
 
 /// What the server sees, second by second from the beginning of the run.
-public struct FleetFigures: Sendable {
+package struct FleetFigures: Sendable {
     private var requests: [Int32]
     private var handshakes: [Int32]
     /// Connections opened less those closed.
     private var connections: [Int32]
     /// Of requests, answers and handshakes.
-    public private(set) var bytes = 0
-    public private(set) var rowsAccepted = 0
+    package private(set) var bytes = 0
+    package private(set) var rowsAccepted = 0
     private let counted: Range<Int>
 
     /// Bytes of a row in the native format with gzip, measured on recorded drives.
@@ -54,25 +54,25 @@ public struct FleetFigures: Sendable {
 
 extension FleetFigures {
     /// Requests in these seconds, as far as they were counted.
-    public func requests(_ seconds: Range<Int>? = nil) -> Int { Self.sum(requests, within(seconds)) }
-    public func handshakes(_ seconds: Range<Int>? = nil) -> Int { Self.sum(handshakes, within(seconds)) }
+    package func requests(_ seconds: Range<Int>? = nil) -> Int { Self.sum(requests, within(seconds)) }
+    package func handshakes(_ seconds: Range<Int>? = nil) -> Int { Self.sum(handshakes, within(seconds)) }
 
     /// Requests per second in these seconds.
-    public func rate(_ seconds: Range<Int>? = nil) -> Double {
+    package func rate(_ seconds: Range<Int>? = nil) -> Double {
         Double(requests(seconds)) / Double(max(1, within(seconds).count))
     }
 
     /// The most requests per second in any window of this length that lies in these seconds.
-    public func peak(window: Int, _ seconds: Range<Int>? = nil) -> Double {
+    package func peak(window: Int, _ seconds: Range<Int>? = nil) -> Double {
         Self.peak(requests, window, within(seconds))
     }
 
-    public func handshakePeak(window: Int, _ seconds: Range<Int>? = nil) -> Double {
+    package func handshakePeak(window: Int, _ seconds: Range<Int>? = nil) -> Double {
         Self.peak(handshakes, window, within(seconds))
     }
 
     /// The most connections that were open at once.
-    public var connectionPeak: Int {
+    package var connectionPeak: Int {
         var open = 0
         var peak = 0
         for (second, change) in connections.enumerated() {

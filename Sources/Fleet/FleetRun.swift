@@ -1,19 +1,18 @@
-import Delivery
 import DriveSimulation
-import Positioning
+import WaypostCore
 
 /// A fleet in virtual time, in one thread: the same figures for the same settings on every machine.
-public struct FleetRun: Sendable {
-    public let scenario: FleetScenario
-    public let settings: FleetSettings
+package struct FleetRun: Sendable {
+    package let scenario: FleetScenario
+    package let settings: FleetSettings
 
-    public init(_ scenario: FleetScenario, _ settings: FleetSettings) {
+    package init(_ scenario: FleetScenario, _ settings: FleetSettings) {
         self.scenario = scenario
         self.settings = settings
     }
 
     /// Seconds in which nothing happens to the fleet: what others are compared with.
-    public var calm: Range<Int> {
+    package var calm: Range<Int> {
         let start = Int(FleetSettings.warmUp.seconds)
         let end = Int(settings.end.seconds(since: .zero))
         if scenario == .steady || scenario == .grid { return start..<end }
@@ -21,18 +20,18 @@ public struct FleetRun: Sendable {
     }
 
     /// Seconds in which the server is not there; nil = it always is.
-    public var outage: Range<Int>? {
+    package var outage: Range<Int>? {
         trouble.map { Int($0.from.seconds(since: .zero))..<Int($0.to.seconds(since: .zero)) }
     }
 
     /// From what happens, or from the end of the outage, to the end.
-    public var after: Range<Int> {
+    package var after: Range<Int> {
         let end = Int(settings.end.seconds(since: .zero))
         if scenario == .steady || scenario == .grid { return calm }
         return min(end, outage?.upperBound ?? Int(FleetSettings.eventAt.seconds(since: .zero)))..<end
     }
 
-    public func run() -> FleetFigures {
+    package func run() -> FleetFigures {
         let end = settings.end
         let last = Int(end.seconds(since: .zero))
         var figures = FleetFigures(counted: min(last, Int(FleetSettings.warmUp.seconds))..<last)

@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// The server of a fleet: how long it takes to answer, and what.
 struct FleetServer {

@@ -1,30 +1,30 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// A fleet of equal devices with one endpoint, and how long it is watched.
-public struct FleetSettings: Sendable {
+package struct FleetSettings: Sendable {
     /// 1 or more. The default is 10,000.
-    public var devices = 10_000
+    package var devices = 10_000
     /// Of trips, rows, latencies and jitter.
-    public var seed: UInt64 = 1
+    package var seed: UInt64 = 1
     /// `batch_window` of every device. The default is that of waypost.
-    public var window = Duration.seconds(60)
+    package var window = Duration.seconds(60)
     /// `batch_size`. The default is that of waypost.
-    public var batchSize = 100
+    package var batchSize = 100
     /// `min_batch`. The default is that of waypost.
-    public var minBatch = 1
+    package var minBatch = 1
     /// The default is that of waypost.
-    public var backoff = Backoff()
+    package var backoff = Backoff()
     /// About so many seconds from one row of a moving device to the next: half to one and a half of it. The default is 5.
-    public var rowInterval = 5
+    package var rowInterval = 5
     /// All devices are in one long trip. Else three quarters are in trips at any time.
-    public var isDriving = false
+    package var isDriving = false
     /// The time that is counted. The default is two hours.
-    public var measured = Duration.seconds(7200)
+    package var measured = Duration.seconds(7200)
     /// Requests per second that the server answers; what comes faster waits, and is refused with 503 after 10 s. nil = any number.
-    public var capacity: Double?
+    package var capacity: Double?
 
-    public init() {}
+    package init() {}
 
     /// Before anything is counted: trips, windows and connections settle.
     static let warmUp = Duration.seconds(1200)
@@ -43,7 +43,7 @@ public struct FleetSettings: Sendable {
 }
 
 /// What happens to the fleet, after half an hour in which nothing does.
-public enum FleetScenario: String, CaseIterable, Sendable {
+package enum FleetScenario: String, CaseIterable, Sendable {
     case steady
     /// Receivers that give a fix every 10 s, all at the same seconds, as those do that align to the hour.
     case grid

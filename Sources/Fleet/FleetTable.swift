@@ -1,15 +1,15 @@
 /// Figures of several runs as a table in Markdown.
-public struct FleetTable {
+package struct FleetTable {
     private var lines = [
         "| scenario | mean per s | peak 60 s: during; after | peak 1 s: during; after | connections | handshakes, peak per s | GB |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
 
-    public init() {}
+    package init() {}
 
-    public var text: String { lines.joined(separator: "\n") }
+    package var text: String { lines.joined(separator: "\n") }
 
-    public mutating func add(_ run: FleetRun, _ figures: FleetFigures) {
+    package mutating func add(_ run: FleetRun, _ figures: FleetFigures) {
         let mean = figures.rate(run.calm)
         func peaks(_ window: Int) -> String {
             let after = Self.ratio(figures.peak(window: window, run.after), mean)
@@ -26,7 +26,7 @@ public struct FleetTable {
     private static func ratio(_ value: Double, _ mean: Double) -> String { mean > 0 ? decimal(value / mean) : "–" }
 
     /// With two digits after the point.
-    public static func decimal(_ value: Double) -> String {
+    package static func decimal(_ value: Double) -> String {
         let hundredths = Int((value * 100).rounded())
         return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
     }

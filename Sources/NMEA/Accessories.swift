@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What a receiver's clock shows in one sentence (ZDA).
 struct ClockReading: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Horizontal accuracy: what the receiver reports, else HDOP times the range error of its quality.
 struct AccuracyEstimator: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The host's clock while it is synchronised: what dates of the receiver are compared with.
 ///

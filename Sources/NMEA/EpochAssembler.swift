@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Assembles sentences into epochs by their time of day, and emits each once.
 ///

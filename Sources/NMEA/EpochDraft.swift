@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What the sentences of one epoch have said so far.
 struct EpochDraft: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Reads the fields of one sentence from left to right. An empty field is absent (nil); an unreadable one is nil too,
 /// and counted. Blanks around a value do not matter.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Lines of gpsd in, epochs out: each exactly once, in arrival order.
 ///

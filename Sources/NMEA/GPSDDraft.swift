@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What the TPV objects of one epoch have said so far: gpsd reports an epoch several times, while its sentences come in.
 struct GPSDDraft: Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// The gpsd at the other end, from its first line.
 public struct GPSDVersion: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The event time of the epochs of a log: the receiver's own time, made monotonic.
 ///

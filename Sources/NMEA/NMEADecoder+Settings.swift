@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension NMEADecoder {
     public struct Settings: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Bytes of an NMEA 0183 stream in, epochs out: each exactly once, in arrival order.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Watches the fixes of a receiver for what no receiver in order reports: an epoch for ever, a clock or a position that
 /// stands.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Where decoding of the same stream can continue after an emitted epoch, in another process if need be.
 public struct ResumePoint: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Dilution of precision and active satellites; several an epoch, one for each constellation.
 struct GSA {

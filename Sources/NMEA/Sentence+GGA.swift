@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Fix data.
 struct GGA {

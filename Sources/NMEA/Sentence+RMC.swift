@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Recommended minimum data.
 struct RMC {

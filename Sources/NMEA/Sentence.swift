@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The sentences that are read.
 enum SentenceType: Sendable {

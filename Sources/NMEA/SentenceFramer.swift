@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Finds sentences in a stream of bytes, however it is cut into chunks and whatever is between them.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What is remembered over a restart: settings from afar and their trial, and commands.
 package struct RemoteMemory: Hashable, Sendable {

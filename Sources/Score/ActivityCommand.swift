@@ -1,7 +1,7 @@
 import ArgumentParser
 import DriveSimulation
-import Positioning
 import Scoring
+import WaypostCore
 
 struct ActivityCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

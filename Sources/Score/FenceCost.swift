@@ -1,7 +1,7 @@
 import ArgumentParser
 import DriveSimulation
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What geofences cost: the time of a fix with few and with many of them, found by the grid and one by one.
 struct FenceCost: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import DriveSimulation
 import Scoring
-import Tracking
+import WaypostTracking
 
 struct TrackErrorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,12 +1,12 @@
 import DriveSimulation
-import NMEA
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostNMEA
+import WaypostTracking
 
 /// How long each answer was given while a receiver travelled in one way, or several scores added up.
-public struct ActivityScore: Sendable {
+package struct ActivityScore: Sendable {
     /// What is true, as a row of the table.
-    public enum Truth: String, Hashable, Sendable, CaseIterable {
+    package enum Truth: String, Hashable, Sendable, CaseIterable {
         case parked
         case onFoot = "on foot"
         case running
@@ -33,15 +33,15 @@ public struct ActivityScore: Sendable {
     private static let standstill = 0.05
 
     /// Milliseconds by truth and answer; nil = unknown.
-    public private(set) var counts: [Truth: [Activity.Kind?: Int]] = [:]
-    public private(set) var right: [Truth: Int] = [:]
+    package private(set) var counts: [Truth: [Activity.Kind?: Int]] = [:]
+    package private(set) var right: [Truth: Int] = [:]
     /// Changes of the answer while the truth did not change.
-    public private(set) var flaps = 0
+    package private(set) var flaps = 0
 
-    public init() {}
+    package init() {}
 
-    public var total: Int { counts.values.reduce(0) { $0 + $1.values.reduce(0, +) } }
-    public var totalRight: Int { right.values.reduce(0, +) }
+    package var total: Int { counts.values.reduce(0) { $0 + $1.values.reduce(0, +) } }
+    package var totalRight: Int { right.values.reduce(0, +) }
 
     mutating func count(
         _ truth: Truth, travelling: Activity.Kind, _ answer: Activity.Kind?, for milliseconds: Int
@@ -50,7 +50,7 @@ public struct ActivityScore: Sendable {
         if truth.accepts(answer, travelling: travelling) { right[truth, default: 0] += milliseconds }
     }
 
-    public mutating func add(_ other: ActivityScore) {
+    package mutating func add(_ other: ActivityScore) {
         for (truth, answers) in other.counts {
             counts[truth, default: [:]].merge(answers) { $0 + $1 }
         }
@@ -61,7 +61,7 @@ public struct ActivityScore: Sendable {
     // MARK: Simulated
 
     /// A drive as NMEA bytes through decoding and tracking.
-    public init(of simulated: SimulatedDrive, thinning: Int = 1) {
+    package init(of simulated: SimulatedDrive, thinning: Int = 1) {
         var drive = simulated
         let start = drive.settings.start
         let samples = drive.truth.samples
@@ -126,7 +126,7 @@ public struct ActivityScore: Sendable {
     private static let recordedMax = 10_000
 
     /// A log during which the receiver travelled in one way.
-    public init(of log: [UInt8], travelling activity: Activity.Kind) {
+    package init(of log: [UInt8], travelling activity: Activity.Kind) {
         var decoder = NMEADecoder(settings: .init())
         var clock = LogClock()
         var run = Self.tracker

@@ -1,17 +1,17 @@
-import Positioning
+import WaypostCore
 
 /// A confusion table: the truth in rows, answers in columns, shares of time.
-public struct ActivityTable: Sendable {
+package struct ActivityTable: Sendable {
     /// The share of time that must be right, of all rows together.
-    public static let target = 0.95
+    package static let target = 0.95
 
-    public let score: ActivityScore
+    package let score: ActivityScore
 
-    public init(_ score: ActivityScore) { self.score = score }
+    package init(_ score: ActivityScore) { self.score = score }
 
-    public var isMet: Bool { Double(score.totalRight) >= Self.target * Double(score.total) }
+    package var isMet: Bool { Double(score.totalRight) >= Self.target * Double(score.total) }
 
-    public var text: String {
+    package var text: String {
         let answers: [Activity.Kind?] = Activity.Kind.allCases + [nil]
         var rows = [["truth", "hours"] + answers.map { $0?.rawValue ?? "unknown" } + ["right"]]
         for truth in ActivityScore.Truth.allCases {

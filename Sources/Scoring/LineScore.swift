@@ -1,16 +1,16 @@
-import Positioning
+import WaypostCore
 
 /// How far a drive was from the line that was kept of it: every fix that was believed while the asset moved, against the straight
 /// line between the locations before and after it, at its own time.
 ///
 /// It shares nothing with what chooses them, nor with what holds the position of an asset that stands.
-public struct LineScore: Hashable, Sendable {
+package struct LineScore: Hashable, Sendable {
     /// Metres: the fix that is farthest from the line; nil = no fix lies between two locations.
-    public private(set) var worst: Double?
+    package private(set) var worst: Double?
     /// Metres by which a fix is beyond the bound and its own accuracy, at most; negative = none is.
-    public private(set) var excess: Double?
+    package private(set) var excess: Double?
     /// Milliseconds since the start of the drive: of the fix with this excess.
-    public private(set) var excessAt: Int?
+    package private(set) var excessAt: Int?
 
     /// Metres, as the settings ask for by default.
     static let bound = 5.0

@@ -1,5 +1,5 @@
 import DriveSimulation
-import Positioning
+import WaypostCore
 
 /// Holds what was said about a drive against what happened.
 struct MotionJudge {
@@ -291,7 +291,7 @@ extension MotionScore {
     /// - Parameters:
     ///   - record: what was said.
     ///   - truth: what happened.
-    public init(of record: DriveRecord, against truth: DriveTruth) {
+    package init(of record: DriveRecord, against truth: DriveTruth) {
         self = MotionJudge(truth, record).score
     }
 }

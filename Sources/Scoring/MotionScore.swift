@@ -5,63 +5,63 @@
 /// to the announcement. The *departed error* is the true way covered before the departure as dated. The *stop delay* is what
 /// the announcement of a stop lacks of standstill plus stop timeout. A *false stop* is announced during a trip, except an
 /// honest `gap`. What nobody could see counts from the first fix after it.
-public struct MotionScore: Hashable, Sendable {
+package struct MotionScore: Hashable, Sendable {
     /// One thing that went wrong, with all that is needed to see it again.
-    public struct Violation: Hashable, Sendable {
+    package struct Violation: Hashable, Sendable {
         /// Milliseconds since the start of the drive.
-        public var at: Int
-        public var what: String
+        package var at: Int
+        package var what: String
     }
 
-    public var parkedSeconds = 0.0
-    public var falseTrips = 0
+    package var parkedSeconds = 0.0
+    package var falseTrips = 0
     /// Metres after the stop was announced.
-    public var phantomParked = 0.0
+    package var phantomParked = 0.0
     /// Metres between standstill and the announcement.
-    public var phantomStopping = 0.0
+    package var phantomStopping = 0.0
 
-    public var trips = 0
+    package var trips = 0
     /// Trips of 300 m and more of which nothing was announced.
-    public var missed = 0
+    package var missed = 0
     /// Trips announced as the continuation of the one before.
-    public var merged = 0
+    package var merged = 0
     /// Metres.
-    public var startMetres: [Double] = []
+    package var startMetres: [Double] = []
     /// Seconds, in the order of `startMetres`.
-    public var startSeconds: [Double] = []
+    package var startSeconds: [Double] = []
     /// Metres.
-    public var departedErrors: [Double] = []
+    package var departedErrors: [Double] = []
     /// Seconds by which departures were dated too early.
-    public var departedEarly: [Double] = []
+    package var departedEarly: [Double] = []
 
     /// Seconds, negative = early.
-    public var stopDelays: [Double] = []
+    package var stopDelays: [Double] = []
     /// Seconds after the instant at which a standstill without sky could be known: the first fix after it, or the time
     /// without a fix that ends a trip.
-    public var blindStopDelays: [Double] = []
-    public var unseenStops = 0
-    public var falseStops = 0
-    public var tripSeconds = 0.0
+    package var blindStopDelays: [Double] = []
+    package var unseenStops = 0
+    package var falseStops = 0
+    package var tripSeconds = 0.0
 
-    public var trueStops = 0
-    public var announcedStops = 0
-    public var matchedStops = 0
+    package var trueStops = 0
+    package var announcedStops = 0
+    package var matchedStops = 0
 
     /// Metres of the odometer and of the truth, where there were fixes.
-    public var odometer = 0.0
-    public var metres = 0.0
+    package var odometer = 0.0
+    package var metres = 0.0
 
     /// Of the fixes with which the asset truly moved, and of those among them that were off by more than twice their accuracy.
-    public var line = LineScore()
-    public var reflections = LineScore()
+    package var line = LineScore()
+    package var reflections = LineScore()
     /// Locations that were kept.
-    public var kept = 0
+    package var kept = 0
 
-    public var violations: [Violation] = []
+    package var violations: [Violation] = []
 
-    public init() {}
+    package init() {}
 
-    public static func += (sum: inout MotionScore, more: MotionScore) {
+    package static func += (sum: inout MotionScore, more: MotionScore) {
         sum.parkedSeconds += more.parkedSeconds
         sum.falseTrips += more.falseTrips
         sum.phantomParked += more.phantomParked
@@ -88,19 +88,19 @@ public struct MotionScore: Hashable, Sendable {
         sum.kept += more.kept
     }
 
-    public var parkedDays: Double { parkedSeconds / 86_400 }
+    package var parkedDays: Double { parkedSeconds / 86_400 }
 
     /// Harmonic mean of the shares of true stops that were announced and of announced stops that were true.
-    public var stopF1: Double {
+    package var stopF1: Double {
         let all = Double(trueStops + announcedStops)
         return all > 0 ? 2 * Double(matchedStops) / all : 1
     }
 
     /// Share of the true metres by which the odometer is wrong; nil without a metre.
-    public var odometerError: Double? { metres > 0 ? odometer / metres - 1 : nil }
+    package var odometerError: Double? { metres > 0 ? odometer / metres - 1 : nil }
 
     /// The value below which so large a share lies, by the nearest rank; nil of nothing.
-    public static func quantile(_ share: Double, of values: [Double]) -> Double? {
+    package static func quantile(_ share: Double, of values: [Double]) -> Double? {
         guard !values.isEmpty else { return nil }
         let rank = Int((share * Double(values.count)).rounded(.up))
         return values.sorted()[max(0, min(values.count - 1, rank - 1))]

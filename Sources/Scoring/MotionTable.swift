@@ -1,16 +1,16 @@
 /// The targets and what was measured, as text for people.
-public struct MotionTable: Sendable {
-    public var tracker: [ScoreColumn: ColumnScore]
-    public var baseline: [ScoreColumn: ColumnScore]
+package struct MotionTable: Sendable {
+    package var tracker: [ScoreColumn: ColumnScore]
+    package var baseline: [ScoreColumn: ColumnScore]
 
-    public init(tracker: [ScoreColumn: ColumnScore], baseline: [ScoreColumn: ColumnScore]) {
+    package init(tracker: [ScoreColumn: ColumnScore], baseline: [ScoreColumn: ColumnScore]) {
         self.tracker = tracker
         self.baseline = baseline
     }
 
     /// - Parameter robust: only the targets that few drives can judge.
     /// - Returns: the names of the targets that were missed, with their column.
-    public func missed(robust: Bool = false) -> [String] {
+    package func missed(robust: Bool = false) -> [String] {
         MotionTarget.all.flatMap { target in
             ScoreColumn.allCases.compactMap { column in
                 guard !robust || target.robustIn.contains(column), let score = tracker[column],
@@ -21,7 +21,7 @@ public struct MotionTable: Sendable {
         }
     }
 
-    public var text: String {
+    package var text: String {
         let columns = ScoreColumn.allCases.filter { tracker[$0] != nil }
         var rows = [["metric"] + columns.flatMap { ["target", $0.rawValue, "", "plain"] }]
         for target in MotionTarget.all {

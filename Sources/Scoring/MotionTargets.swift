@@ -1,19 +1,19 @@
 /// A column of the table of targets: presets that share them.
-public enum ScoreColumn: String, CaseIterable, Sendable {
+package enum ScoreColumn: String, CaseIterable, Sendable {
     case openStreet = "open, street"
     case canyon
 
-    public init(preset: String) { self = preset == "canyon" ? .canyon : .openStreet }
+    package init(preset: String) { self = preset == "canyon" ? .canyon : .openStreet }
 }
 
 /// What was scored under one column. Queues are apart, since creeping for half an hour is a case of its own.
-public struct ColumnScore: Sendable {
-    public var drives = MotionScore()
-    public var jam = MotionScore()
+package struct ColumnScore: Sendable {
+    package var drives = MotionScore()
+    package var jam = MotionScore()
 
-    public init() {}
+    package init() {}
 
-    public mutating func add(_ score: MotionScore, scenario: String) {
+    package mutating func add(_ score: MotionScore, scenario: String) {
         if scenario == "jam" { jam += score } else { drives += score }
     }
 
@@ -25,8 +25,8 @@ public struct ColumnScore: Sendable {
 }
 
 /// One row of the table: a metric, its targets, and whether a few drives are enough to judge it.
-public struct MotionTarget: Sendable {
-    public enum Unit: Sendable {
+package struct MotionTarget: Sendable {
+    package enum Unit: Sendable {
         case number
         case decimal
         case metres
@@ -34,12 +34,12 @@ public struct MotionTarget: Sendable {
         case percent
     }
 
-    public let name: String
-    public let unit: Unit
+    package let name: String
+    package let unit: Unit
     /// What must hold, in words, and the test of it.
     let limits: [ScoreColumn: Limit]
     /// Where it must hold on few drives too: no quantile, and nothing that may happen now and then.
-    public let robustIn: Set<ScoreColumn>
+    package let robustIn: Set<ScoreColumn>
     let value: @Sendable (ColumnScore) -> Double?
     /// A second metric that is enough by itself, and its unit.
     let alternative: (@Sendable (ColumnScore) -> Double?)?
@@ -50,12 +50,12 @@ public struct MotionTarget: Sendable {
         var text: String
     }
 
-    public func text(in column: ScoreColumn) -> String { limits[column]?.text ?? "" }
+    package func text(in column: ScoreColumn) -> String { limits[column]?.text ?? "" }
 
-    public func value(of score: ColumnScore) -> Double? { value(score) }
+    package func value(of score: ColumnScore) -> Double? { value(score) }
 
     /// nil where nothing was measured, or nothing is asked.
-    public func isMet(by score: ColumnScore, in column: ScoreColumn) -> Bool? {
+    package func isMet(by score: ColumnScore, in column: ScoreColumn) -> Bool? {
         guard let limit = limits[column], let value = value(score) else { return nil }
         if limit.range.contains(value) { return true }
         guard let most = limit.alternativeMax, let other = alternative?(score) else { return false }
@@ -104,7 +104,7 @@ extension MotionTarget {
     }
 
     /// The gate, in the order of the table.
-    public static let all: [MotionTarget] = [
+    package static let all: [MotionTarget] = [
         row("false trips / parked day", .decimal, open: none, canyon: upTo(1, "≤ 1"), robustIn: [.openStreet]) {
             perDay(Double($0.all.falseTrips), $0.all)
         },

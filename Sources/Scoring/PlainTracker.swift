@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What most trackers do, as a measure of what is gained: a fix is stored 10 m from the last one, a trip begins 200 m from the
 /// parking place, and ends when nothing was stored for five minutes.

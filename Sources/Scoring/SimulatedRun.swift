@@ -1,16 +1,16 @@
 import DriveSimulation
-import NMEA
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostNMEA
+import WaypostTracking
 
 /// Sends a simulated drive as NMEA bytes through decoding and tracking, as `waypost replay` would, and gives the same fixes
 /// to the baseline. Epochs are streamed; what is kept is what was announced and stored.
-public struct SimulatedRun: Sendable {
+package struct SimulatedRun: Sendable {
     /// What waypost said.
-    public private(set) var tracker = DriveRecord()
+    package private(set) var tracker = DriveRecord()
     /// What a plain distance filter said.
-    public private(set) var baseline = DriveRecord()
-    public private(set) var sentences = 0
+    package private(set) var baseline = DriveRecord()
+    package private(set) var sentences = 0
 
     /// Seconds between two fixes, in units of the interval between epochs, above which the way between was not seen.
     private static let intervalsSeen = 3
@@ -18,7 +18,7 @@ public struct SimulatedRun: Sendable {
     /// - Parameters:
     ///   - thinning: only every so many epochs arrive.
     ///   - period: milliseconds between the epochs that arrive.
-    public init(
+    package init(
         _ simulated: SimulatedDrive, thinning: Int = 1,
         settings: Tracker.Settings = .shipped,
         decoding: NMEADecoder.Settings = .init()
@@ -103,7 +103,7 @@ private func elapsed(_ time: UTCTime?, since start: UTCTime) -> Int {
 
 extension Tracker.Settings {
     /// As the daemon is shipped.
-    public static var shipped: Tracker.Settings {
+    package static var shipped: Tracker.Settings {
         var settings = Tracker.Settings(trackables: [Trackable(id: "asset")])
         settings.keepFewest()
         return settings

@@ -1,6 +1,6 @@
 import DriveSimulation
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 #if canImport(Glibc)
     import Glibc
@@ -9,8 +9,8 @@ import Tracking
 #endif
 
 /// The sampler alone on a long drive, for the measurement of its cost.
-public enum TrackErrorCost {
-    public struct Sample: Sendable {
+package enum TrackErrorCost {
+    package struct Sample: Sendable {
         var time: UTCTime
         var coordinate: Coordinate
         var speed: Double
@@ -18,7 +18,7 @@ public enum TrackErrorCost {
     }
 
     /// A drive at 1 Hz that turns and changes its speed now and then.
-    public static func fixes(count: Int) -> [Sample] {
+    package static func fixes(count: Int) -> [Sample] {
         var random = SplitMix64(seed: 11)
         let plane = LocalPlane(origin: SimulatedDrive.Settings.defaultOrigin)
         var (place, speed, course, turn) = (PlanePoint.zero, 12.0, 40.0, 0.0)
@@ -39,7 +39,7 @@ public enum TrackErrorCost {
     }
 
     /// - Returns: how many fixes were kept.
-    public static func run(_ fixes: [Sample], rule: LocationSampler.Rule) -> Int {
+    package static func run(_ fixes: [Sample], rule: LocationSampler.Rule) -> Int {
         var settings = LocationSampler.Settings()
         settings.rule = rule
         var sampler = LocationSampler(settings: settings)

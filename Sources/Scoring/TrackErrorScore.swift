@@ -1,39 +1,39 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What the rule `track-error` makes of one log, under one bound and one delay.
-public struct TrackErrorScore: Sendable {
+package struct TrackErrorScore: Sendable {
     /// Metres, as set.
-    public let bound: Double
+    package let bound: Double
     /// Seconds, as set.
-    public let maxDelay: Int
+    package let maxDelay: Int
     /// Metres: the largest verified distance of a fix from the track. The promise is `bound`; positions are rounded to
     /// 1e-7 degree.
-    public let worst: Double
+    package let worst: Double
     /// Of the fix that lies there.
-    public let worstTime: UTCTime?
+    package let worstTime: UTCTime?
     /// Fixes that the sampler took.
-    public let fixes: Int
+    package let fixes: Int
     /// Fixes that no pair of records has between them.
-    public let uncovered: Int
+    package let uncovered: Int
     /// Records that the rule is answerable for: all after the first one of each stretch between changes of state.
-    public let kept: Int
+    package let kept: Int
     /// The least number of records that keeps the same promise.
-    public let least: Int
+    package let least: Int
     /// Records of the plain triggers (100 m, 10°, 300 s) on the same fixes.
-    public let baseline: Int
+    package let baseline: Int
     /// Metres on the odometer.
-    public let metres: Double
+    package let metres: Double
     /// Seconds from a fix to the decision to keep it, at most.
-    public let longestWait: Double
+    package let longestWait: Double
 
     /// Metres above the bound that rounding may cost.
-    public static let tolerance = 0.05
+    package static let tolerance = 0.05
 
-    public var keepsItsPromise: Bool { worst <= bound + Self.tolerance && uncovered == 0 }
+    package var keepsItsPromise: Bool { worst <= bound + Self.tolerance && uncovered == 0 }
 
     /// - Parameter bytes: NMEA 0183.
-    public init(_ bytes: [UInt8], bound: Double, maxDelay: Int, countsPoints: Bool = true) {
+    package init(_ bytes: [UInt8], bound: Double, maxDelay: Int, countsPoints: Bool = true) {
         var settings = Tracker.Settings(trackables: [Trackable(id: "asset")])
         settings.sampling.rule = .trackError
         settings.sampling.bound = bound

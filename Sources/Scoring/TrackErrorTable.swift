@@ -1,16 +1,16 @@
 import DriveSimulation
 
 /// Which simulated drives count as car drives; a jam and a walk are shown, not judged.
-public struct TrackErrorScenario: Sendable {
-    public let scenario: Scenario
-    public let isCar: Bool
+package struct TrackErrorScenario: Sendable {
+    package let scenario: Scenario
+    package let isCar: Bool
 
-    public static let all: [TrackErrorScenario] = Scenario.all.filter { $0.name != "parked-day" && $0.name != "day" }
+    package static let all: [TrackErrorScenario] = Scenario.all.filter { $0.name != "parked-day" && $0.name != "day" }
         .map { TrackErrorScenario(scenario: $0, isCar: !["jam", "walk-drive-walk"].contains($0.name)) }
 }
 
 /// Scores of many drives against the targets.
-public struct TrackErrorTable: Sendable {
+package struct TrackErrorTable: Sendable {
     private struct Row {
         var name: String
         var isCar: Bool
@@ -19,8 +19,8 @@ public struct TrackErrorTable: Sendable {
     }
 
     /// Metres and seconds.
-    public static let bounds = [5.0, 10, 20]
-    public static let delays = [30, 120]
+    package static let bounds = [5.0, 10, 20]
+    package static let delays = [30, 120]
 
     /// What the points of all car drives together may come to, at the first bound.
     private static let targets: [(delay: Int, overLeast: Double, overBaseline: Double)] = [
@@ -29,9 +29,9 @@ public struct TrackErrorTable: Sendable {
 
     private var rows: [Row] = []
 
-    public init() {}
+    package init() {}
 
-    public mutating func add(_ name: String, _ bytes: [UInt8], isCar: Bool) {
+    package mutating func add(_ name: String, _ bytes: [UInt8], isCar: Bool) {
         let scores = Self.bounds.flatMap { bound in
             Self.delays.map { TrackErrorScore(bytes, bound: bound, maxDelay: $0) }
         }
@@ -39,7 +39,7 @@ public struct TrackErrorTable: Sendable {
     }
 
     /// What is not as it should be; empty = all targets are met.
-    public var missed: [String] { verdicts.filter { !$0.met }.map(\.text) }
+    package var missed: [String] { verdicts.filter { !$0.met }.map(\.text) }
 
     private var verdicts: [(met: Bool, text: String)] {
         let all = rows.flatMap { row in row.scores.map { (row.name, $0) } }
@@ -107,7 +107,7 @@ public struct TrackErrorTable: Sendable {
         }
     }
 
-    public var text: String {
+    package var text: String {
         var lines: [String] = []
         for delay in Self.delays {
             for bound in Self.bounds {

@@ -1,19 +1,19 @@
-import NMEA
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostNMEA
+import WaypostTracking
 
 /// What tracking makes of the bytes of a log, as `waypost replay` would.
-public struct TrackedLog: Sendable {
+package struct TrackedLog: Sendable {
     /// Every effect in order.
-    public private(set) var effects: [Effect] = []
+    package private(set) var effects: [Effect] = []
     /// The tracker after the last epoch.
-    public let tracker: Tracker
+    package let tracker: Tracker
 
     /// - Parameters:
     ///   - bytes: NMEA 0183.
     ///   - tracesSampling: also keep what the samplers saw, see `samplingTrace`.
     ///   - observe: sees each epoch with its event time before the tracker does.
-    public init(
+    package init(
         _ bytes: [UInt8], settings: Tracker.Settings, decoding: NMEADecoder.Settings = .init(),
         tracesSampling: Bool = false, observe: (Epoch, EventTime) -> Void = { _, _ in }
     ) {
@@ -40,11 +40,11 @@ public struct TrackedLog: Sendable {
     /// What the samplers saw, where that was asked for.
     var samplingTrace: SamplingTrace { tracker.samplingTrace ?? SamplingTrace() }
 
-    public var locations: [Location] {
+    package var locations: [Location] {
         effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
     }
 
-    public var motionChanges: [MotionChange] {
+    package var motionChanges: [MotionChange] {
         effects.compactMap { if case .announceMotion(let change) = $0 { change } else { nil } }
     }
 }

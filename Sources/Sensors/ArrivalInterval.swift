@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Median of the last intervals between arrivals of epochs.
 ///

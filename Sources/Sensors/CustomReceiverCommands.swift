@@ -1,11 +1,11 @@
 /// Commands from the configuration, for a receiver without a profile.
-public struct CustomReceiverCommands: Hashable, Sendable {
+package struct CustomReceiverCommands: Hashable, Sendable {
     /// Set the interval between fixes.
-    public var rate: [ReceiverCommand]
-    public var standby: [ReceiverCommand]
-    public var wake: [ReceiverCommand]
+    package var rate: [ReceiverCommand]
+    package var standby: [ReceiverCommand]
+    package var wake: [ReceiverCommand]
 
-    public init(rate: [ReceiverCommand] = [], standby: [ReceiverCommand] = [], wake: [ReceiverCommand] = []) {
+    package init(rate: [ReceiverCommand] = [], standby: [ReceiverCommand] = [], wake: [ReceiverCommand] = []) {
         self.rate = rate
         self.standby = standby
         self.wake = wake
@@ -14,21 +14,21 @@ public struct CustomReceiverCommands: Hashable, Sendable {
 
 /// One command in the words of the configuration: a sentence from its `$` on, without checksum and end of line, in
 /// which `{ms}` and `{s}` are the interval or the length of the sleep; or bytes as pairs of hexadecimal digits.
-public struct ReceiverCommand: Hashable, Sendable {
+package struct ReceiverCommand: Hashable, Sendable {
     /// A frame of UBX with some keys, or a sentence of full length.
     private static let bytesMax = 256
 
     /// As it was written.
-    public let text: String
+    package let text: String
     /// nil for a sentence.
     private let raw: [UInt8]?
 
     /// What is expected of the text, for messages.
-    public static let expectation =
+    package static let expectation =
         "a sentence from \"$\" to before its \"*\", in which {ms} and {s} are replaced, or bytes such as \"B5 62 06 04\""
 
     /// nil when the text is neither.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         self.text = text
         guard !text.utf8.isEmpty, text.utf8.count <= Self.bytesMax * 3 else { return nil }
         if text.hasPrefix("$") {

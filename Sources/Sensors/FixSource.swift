@@ -1,8 +1,8 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// What a source delivers.
-public enum SourceEvent: Sendable {
+package enum SourceEvent: Sendable {
     /// An epoch, and for a file the position from which to continue once everything that it led to is on disk.
     case epoch(Epoch, clock: SourceClock, position: FilePosition?)
     case stateChanged(SourceState)
@@ -13,7 +13,7 @@ public enum SourceEvent: Sendable {
 }
 
 /// The clock that the event time of an epoch comes from.
-public enum SourceClock: Hashable, Sendable {
+package enum SourceClock: Hashable, Sendable {
     /// The boot clock, at the arrival of the first byte of the epoch.
     case arrival(EventTime)
     /// The time of the log itself.
@@ -21,12 +21,12 @@ public enum SourceClock: Hashable, Sendable {
 }
 
 /// A place in a file that survives a restart.
-public struct FilePosition: Hashable, Sendable {
-    public var device: UInt64
-    public var inode: UInt64
-    public var resume: ResumePoint
+package struct FilePosition: Hashable, Sendable {
+    package var device: UInt64
+    package var inode: UInt64
+    package var resume: ResumePoint
 
-    public init(device: UInt64, inode: UInt64, resume: ResumePoint) {
+    package init(device: UInt64, inode: UInt64, resume: ResumePoint) {
         self.device = device
         self.inode = inode
         self.resume = resume
@@ -37,7 +37,7 @@ public struct FilePosition: Hashable, Sendable {
 ///
 /// The loop watches `descriptor` and calls `descriptorReady`; it calls `deadlineReached` at `nextDeadline`. After each
 /// call it reads the three properties again. No call blocks. Sources open again by themselves.
-public protocol FixSource: AnyObject {
+package protocol FixSource: AnyObject {
     /// For people: `serial /dev/ttyACM0`.
     var name: String { get }
     /// The descriptor to watch now; nil while closed, resting, or when epoll cannot watch it (a file).
@@ -90,23 +90,23 @@ public protocol FixSource: AnyObject {
 
 /// Defaults for a source that takes no commands and has no device.
 extension FixSource {
-    public var awaitsWritability: Bool { false }
+    package var awaitsWritability: Bool { false }
     /// A live source is read while paused too: bytes that are not read are lost.
-    public func setPaused(_ paused: Bool, at now: EventTime) {}
-    public var rate: ReceiverRate? { nil }
-    public var satellites: SatelliteView? { nil }
-    public var antenna: AntennaState? { nil }
-    public var dates: ReceiverDates { ReceiverDates() }
+    package func setPaused(_ paused: Bool, at now: EventTime) {}
+    package var rate: ReceiverRate? { nil }
+    package var satellites: SatelliteView? { nil }
+    package var antenna: AntennaState? { nil }
+    package var dates: ReceiverDates { ReceiverDates() }
     /// A log is not of now.
-    public func hostTimeRead(_ time: HostTime?) {}
-    public var remark: String? { nil }
-    public var stray: String? { nil }
-    public var strayCause: String { StrayCause.serial }
-    public var unreadableWords: String { StrayCause.unreadable(strayCause) }
-    public var silenceCause: String? { nil }
-    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-    public func retryNow(at now: EventTime) {}
-    public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+    package func hostTimeRead(_ time: HostTime?) {}
+    package var remark: String? { nil }
+    package var stray: String? { nil }
+    package var strayCause: String { StrayCause.serial }
+    package var unreadableWords: String { StrayCause.unreadable(strayCause) }
+    package var silenceCause: String? { nil }
+    package func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+    package func retryNow(at now: EventTime) {}
+    package func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
 
     /// Delivers the events of a call at its end: the loop may call back into the source from there.
     func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {

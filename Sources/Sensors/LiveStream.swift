@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Bytes that arrive as they happen: decodes them, knows when the line has gone silent, and when reading can rest.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Measures the interval of a receiver by its own times, and judges whether it keeps the commanded one.
 ///

@@ -1,16 +1,16 @@
-import Positioning
+import WaypostCore
 
 /// How the rate of the receiver compares with what was asked of it.
-public struct ReceiverRate: Hashable, Sendable {
+package struct ReceiverRate: Hashable, Sendable {
     /// Milliseconds between fixes that the receiver was asked for, within what it can do.
-    public var wanted: Int64
+    package var wanted: Int64
     /// As measured; nil = not yet.
-    public var measured: Int64?
+    package var measured: Int64?
     /// nil = not known yet.
-    public var isHonoured: Bool?
+    package var isHonoured: Bool?
 
     /// For people.
-    public var complaint: String {
+    package var complaint: String {
         let found = measured.map { "fixes come every \($0) ms" } ?? "it keeps none"
         return "rate not honoured: asked for a fix every \(wanted) ms, \(found); surplus fixes are dropped"
     }
@@ -21,9 +21,9 @@ public struct ReceiverRate: Hashable, Sendable {
 /// It only saves bytes and wake-ups: fixes that come more often than they are wanted are thinned by tracking. Nothing
 /// is asked of a receiver whose speed is not found yet, or that keeps the interval already. It serves a line and gpsd
 /// alike: its owner performs the orders.
-public struct ReceiverControl {
+package struct ReceiverControl {
     /// What the owner of the connection has to do.
-    public enum Order: Hashable, Sendable {
+    package enum Order: Hashable, Sendable {
         /// Bytes for the receiver.
         case write([UInt8])
         /// Milliseconds for gpsd's `?DEVICE={…,"cycle":…}`.
@@ -39,7 +39,7 @@ public struct ReceiverControl {
     /// 0 asks for every fix: one a second with factory settings.
     private static let usualInterval: Int64 = 1000
 
-    public let profile: ReceiverProfile
+    package let profile: ReceiverProfile
     private var judge = RateJudge()
     /// Milliseconds, as asked for by tracking; nil = none.
     private var requestedInterval: Int64?
@@ -51,27 +51,27 @@ public struct ReceiverControl {
     private var resumeAt: EventTime?
     private var hasComplained = false
 
-    public init(profile: ReceiverProfile) { self.profile = profile }
+    package init(profile: ReceiverProfile) { self.profile = profile }
 
     /// When `deadlineReached` is due; nil = never.
-    public var nextDeadline: EventTime? { resumeAt }
+    package var nextDeadline: EventTime? { resumeAt }
 
     /// nil where nothing is asked of the receiver.
-    public var rate: ReceiverRate? {
+    package var rate: ReceiverRate? {
         commanded.map { ReceiverRate(wanted: $0, measured: judge.measured.map(Int64.init), isHonoured: verdict) }
     }
 
     /// How far apart epochs may be by what was asked; nil = nothing was, or it is not kept.
-    public var expectedInterval: Duration? { verdict == false ? nil : commanded.map { .milliseconds($0) } }
+    package var expectedInterval: Duration? { verdict == false ? nil : commanded.map { .milliseconds($0) } }
 
     /// - Parameter interval: what tracking asks of the receiver; zero = every fix.
-    public mutating func intervalWanted(_ interval: Duration, at now: EventTime) -> [Order] {
+    package mutating func intervalWanted(_ interval: Duration, at now: EventTime) -> [Order] {
         requestedInterval = interval.milliseconds
         return carryOut(at: now)
     }
 
     /// Whatever is connected now, nothing is known of it.
-    public mutating func disconnected() {
+    package mutating func disconnected() {
         judge = RateJudge()
         commanded = nil
         verdict = nil
@@ -80,7 +80,7 @@ public struct ReceiverControl {
     }
 
     /// - Parameter timeOfDay: milliseconds since midnight, as the receiver reports it; nil = it does not.
-    public mutating func epochReceived(timeOfDay: Int?, at now: EventTime) -> [Order] {
+    package mutating func epochReceived(timeOfDay: Int?, at now: EventTime) -> [Order] {
         guard profile.intervals != nil, let timeOfDay else { return [] }
         guard let kept = judge.epochReceived(timeOfDay: timeOfDay) else {
             return commanded == nil ? carryOut(at: now) : []
@@ -95,19 +95,19 @@ public struct ReceiverControl {
         return []
     }
 
-    public mutating func deadlineReached(at now: EventTime) -> [Order] {
+    package mutating func deadlineReached(at now: EventTime) -> [Order] {
         guard let resumeAt, now >= resumeAt else { return [] }
         self.resumeAt = nil
         return pending.isEmpty ? carryOut(at: now) : sendNext(at: now)
     }
 
     /// Bytes that put the receiver to sleep; empty = it knows no sleep.
-    public func standby(for duration: Duration?) -> [[UInt8]] {
+    package func standby(for duration: Duration?) -> [[UInt8]] {
         profile.standbyCommands(duration.map(\.milliseconds))
     }
 
     /// Bytes for a receiver that may be asleep.
-    public var waking: [[UInt8]] { profile.wakeCommands }
+    package var waking: [[UInt8]] { profile.wakeCommands }
 
     private var wanted: Int64? {
         guard let limits = profile.intervals, let requestedInterval else { return nil }

@@ -1,7 +1,7 @@
-import Positioning
+import WaypostCore
 
 /// Which commands a receiver understands.
-public enum ReceiverProfile: Hashable, Sendable {
+package enum ReceiverProfile: Hashable, Sendable {
     /// Nothing is written to it.
     case none
     /// gpsd is asked to set the cycle, and knows the commands of the receiver.
@@ -17,7 +17,7 @@ public enum ReceiverProfile: Hashable, Sendable {
     case custom(CustomReceiverCommands)
 
     /// Intervals between fixes that it can be set to, in milliseconds; nil = the rate cannot be set.
-    public var intervals: ClosedRange<Int64>? {
+    package var intervals: ClosedRange<Int64>? {
         switch self {
         case .none: nil
         case .gpsdCycle, .ublox: 50...65_535
@@ -29,7 +29,7 @@ public enum ReceiverProfile: Hashable, Sendable {
     }
 
     /// Whether commands go to the line of the receiver itself.
-    public var writesToLine: Bool { self != .none && self != .gpsdCycle }
+    package var writesToLine: Bool { self != .none && self != .gpsdCycle }
 
     /// Commands for a fix every `interval` milliseconds; in this order, with a pause between them.
     func rateCommands(_ interval: Int64) -> [[UInt8]] {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The pause before the next attempt: doubles from a first to a longest one.
 struct RetryDelay {

@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Judges, minute by minute, how much of what arrives is part of no sentence.
 struct StrayBytes {
@@ -39,8 +39,8 @@ struct StrayBytes {
 }
 
 /// What bytes that are no sentences come from, and what to do, for people.
-public enum StrayCause {
-    public static let serial =
+package enum StrayCause {
+    package static let serial =
         "another speed, noise, a second reader, or a binary protocol; try baud = \"auto\" and another cable, and let the "
         + "receiver send NMEA alone"
 
@@ -58,12 +58,12 @@ public enum StrayCause {
     /// The same of any other source.
     package static func unreadable(_ cause: String) -> String { "data comes, but no NMEA: \(cause)" }
 
-    public static let tcp =
+    package static let tcp =
         "the line behind the server has another speed or noise, or it sends a binary protocol; set its speed, and let the "
         + "receiver send NMEA alone"
-    public static let udp =
+    package static let udp =
         "datagrams are lost or overtaken, or carry a binary protocol; let the sender put whole sentences into each, and NMEA "
         + "alone"
-    public static let file = "it is no log of NMEA, or was damaged; waypost decode shows what of it is not understood"
-    public static let gpsd = "what answers there is not gpsd, or a proxy changes its lines; check host and port"
+    package static let file = "it is no log of NMEA, or was damaged; waypost decode shows what of it is not understood"
+    package static let gpsd = "what answers there is not gpsd, or a proxy changes its lines; check host and port"
 }

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension UTCTime {
     /// `2026-03-02T07:00:00Z`; nil for anything else. The field is a real day and time, whole seconds.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import DriveSimulation
-import Positioning
+import WaypostCore
 
 @main
 struct Simulate: ParsableCommand {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What the world knows of one cursor.
 final class Account {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension RowKey {
     init(_ location: Location) {

@@ -1,5 +1,5 @@
-import Outbox
-import Positioning
+import Queue
+import WaypostCore
 
 /// A queue that an earlier version of the daemon left behind, with rows for every endpoint.
 struct EarlierQueue {

@@ -1,6 +1,5 @@
-import Delivery
-import Outbox
-import Positioning
+import Queue
+import WaypostCore
 
 /// Judges what becomes of the rows that were recorded: none is lost, and the numbers that the daemon says add up.
 final class Oracle {

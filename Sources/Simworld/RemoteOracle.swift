@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Judges what settings and commands from afar do to the daemon.
 final class RemoteOracle {

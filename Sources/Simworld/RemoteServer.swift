@@ -1,7 +1,6 @@
-import Delivery
-import Live
-import Positioning
-import Uplink
+import Hash
+import Protocols
+import WaypostCore
 
 /// A server of settings and commands: documents good and bad, commands in time and late, signed and forged, once and again.
 final class RemoteServer {

@@ -1,6 +1,7 @@
 import Delivery
-import Outbox
-import Positioning
+import Protocols
+import Queue
+import WaypostCore
 
 /// Judges the requests of the daemon.
 final class RequestOracle {

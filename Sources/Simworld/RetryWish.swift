@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Protocols
+import WaypostCore
 
 /// When a server wants to be asked again, as it says so.
 enum RetryWish: Hashable {

@@ -1,5 +1,5 @@
 import Delivery
-import Live
+import Protocols
 
 // A broker in its mood: it answers each message, or the connection ends before.
 extension SimulatedNetwork {

@@ -1,6 +1,6 @@
-import Agent
-import EventLoop
-import Positioning
+import Daemon
+import WaypostCore
+import WaypostHost
 
 /// Time, and what happens when: a heap of events instead of epoll and a timer.
 ///

@@ -1,6 +1,6 @@
 import CSimDisk
 import Glibc
-import Outbox
+import Queue
 
 /// The simulated disk as a queue sees it. There is one for the process.
 struct SimulatedMedium: QueueMedium {

@@ -1,6 +1,6 @@
 import Delivery
-import Live
-import Positioning
+import Protocols
+import WaypostCore
 
 /// How a server behaves for a while.
 enum Mood: Hashable {

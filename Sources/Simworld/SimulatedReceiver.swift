@@ -1,8 +1,8 @@
 import DriveSimulation
 import Glibc
-import NMEA
-import Positioning
 import Sensors
+import WaypostCore
+import WaypostNMEA
 
 /// What is tracked: it drives and parks whatever becomes of the process.
 final class Asset {

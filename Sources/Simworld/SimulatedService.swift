@@ -1,8 +1,8 @@
-import Agent
 import Channel
-import Delivery
-import Positioning
-import Uplink
+import Daemon
+import Network
+import Protocols
+import WaypostCore
 
 /// The service of a live channel, which does whatever comes to its mind, and its viewers, who ask for anything. Nothing of it may
 /// ever cost an endpoint a row.

@@ -1,6 +1,6 @@
 import CSimDisk
-import Outbox
-import Positioning
+import Queue
+import WaypostCore
 
 /// The writer's thread as events: a job begins, changes the disk at its beginning or its end, and ends later.
 final class SimulatedWriter: CommitWriter {

@@ -1,5 +1,5 @@
-import Agent
-import Positioning
+import Daemon
+import WaypostCore
 
 /// The disk as far as it has the small file of settings and commands from afar: replaced as a whole, or not at all.
 final class StateDisk {

@@ -1,7 +1,7 @@
-import Positioning
+import WaypostCore
 
 /// What has to hold, by its number in the specification of the simulated world.
-public enum Invariant: Int, Sendable, CaseIterable {
+package enum Invariant: Int, Sendable, CaseIterable {
     case nothingLost = 1
     case neverSettledByAStranger = 2
     case inOrder = 3
@@ -17,11 +17,11 @@ public enum Invariant: Int, Sendable, CaseIterable {
 }
 
 /// It did not hold.
-public struct Violation: Error, Sendable, CustomStringConvertible {
-    public var invariant: Invariant
-    public var what: String
+package struct Violation: Error, Sendable, CustomStringConvertible {
+    package var invariant: Invariant
+    package var what: String
     /// Seconds since the world began.
-    public var at: Double
+    package var at: Double
 
-    public var description: String { "invariant \(invariant.rawValue) (\(invariant)) at \(at) s: \(what)" }
+    package var description: String { "invariant \(invariant.rawValue) (\(invariant)) at \(at) s: \(what)" }
 }

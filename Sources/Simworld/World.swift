@@ -1,37 +1,37 @@
-import Agent
 import CSimDisk
 import Configuration
-import Delivery
-import EventLoop
+import Daemon
 import Logging
-import Outbox
-import Positioning
+import Profiles
+import Queue
 import Remote
+import WaypostCore
+import WaypostHost
 
 /// What one seed came to.
-public struct WorldReport: Sendable {
-    public var seed: UInt64
-    public var violations: [Violation] = []
+package struct WorldReport: Sendable {
+    package var seed: UInt64
+    package var violations: [Violation] = []
     /// Seconds of the asset's life.
-    public var simulated = 0.0
-    public var faults: [String: Int] = [:]
-    public var answers: [String: Int] = [:]
-    public var recorded = 0
-    public var accepted = 0
-    public var duplicates = 0
-    public var processes = 0
-    public var events = 0
-    public var diskFaults = 0
+    package var simulated = 0.0
+    package var faults: [String: Int] = [:]
+    package var answers: [String: Int] = [:]
+    package var recorded = 0
+    package var accepted = 0
+    package var duplicates = 0
+    package var processes = 0
+    package var events = 0
+    package var diskFaults = 0
     /// Documents of settings that came into force, and commands that were carried out.
-    public var remoteChanges = 0
-    public var remoteCommands = 0
-    public var isLong = false
+    package var remoteChanges = 0
+    package var remoteCommands = 0
+    package var isLong = false
 
     init(seed: UInt64) { self.seed = seed }
 }
 
 /// One run: a configuration, an asset, servers, a disk and what happens to them, and the daemon in the middle.
-public final class World {
+package final class World {
     /// How the process is to end.
     enum End { case clean, kill, powerCut }
 
@@ -100,7 +100,7 @@ public final class World {
     /// - Parameters:
     ///   - leftOut: faults that do not happen, by their place in the schedule.
     ///   - prints: each event, as it happens.
-    public init(seed: UInt64, leftOut: Set<Int> = [], prints: Bool = false) {
+    package init(seed: UInt64, leftOut: Set<Int> = [], prints: Bool = false) {
         self.seed = seed
         isRich = seed % 4 == 3
         self.prints = prints
@@ -191,30 +191,30 @@ public final class World {
     private static func hasChannel(_ seed: UInt64) -> Bool { [3, 11, 12].contains(seed % 16) }
 
     /// The world of this seed has a live channel, or endpoints that may be brokers.
-    public static func isLive(_ seed: UInt64) -> Bool { mayHaveBroker(seed) || hasChannel(seed) }
+    package static func isLive(_ seed: UInt64) -> Bool { mayHaveBroker(seed) || hasChannel(seed) }
 
     /// Unix milliseconds of the world's zero, whatever a clock in it believes.
     static let epochMs: Int64 = 1_790_000_000_000
 
     /// The world of this seed has documents and commands from afar.
-    public static func isRemote(_ seed: UInt64) -> Bool { seed >= 1_000_000_000 }
+    package static func isRemote(_ seed: UInt64) -> Bool { seed >= 1_000_000_000 }
 
     /// In the world of this seed other programs remove, replace and overwrite the files of the queue.
-    public static func hasFileFaults(_ seed: UInt64) -> Bool { (500_000_000..<1_000_000_000).contains(seed) }
+    package static func hasFileFaults(_ seed: UInt64) -> Bool { (500_000_000..<1_000_000_000).contains(seed) }
 
     /// In the world of this seed servers answer to single rows, or to everything for seconds, as if they refused for good.
-    public static func hasRefusals(_ seed: UInt64) -> Bool { (250_000_000..<300_000_000).contains(seed) }
+    package static func hasRefusals(_ seed: UInt64) -> Bool { (250_000_000..<300_000_000).contains(seed) }
 
     /// In the world of this seed the links of a vehicle come and go, and some are slow.
-    public static func hasLinks(_ seed: UInt64) -> Bool { (300_000_000..<400_000_000).contains(seed) }
+    package static func hasLinks(_ seed: UInt64) -> Bool { (300_000_000..<400_000_000).contains(seed) }
 
     /// In the world of this seed the addresses of servers change.
-    public static func hasMoves(_ seed: UInt64) -> Bool { (400_000_000..<500_000_000).contains(seed) }
+    package static func hasMoves(_ seed: UInt64) -> Bool { (400_000_000..<500_000_000).contains(seed) }
 
     /// How many faults a seed brings.
-    public var faultCount: Int { schedule.faults.count }
-    public var faultWords: [String] { schedule.faults.map { "\($0.at) s for \($0.lasts) s: \($0.kind)" } }
-    public var configurationText: String { configuration.text }
+    package var faultCount: Int { schedule.faults.count }
+    package var faultWords: [String] { schedule.faults.map { "\($0.at) s for \($0.lasts) s: \($0.kind)" } }
+    package var configurationText: String { configuration.text }
 
     private static func stamp(_ host: SimulatedHost) -> String {
         let ms = host.time.nanoseconds / 1_000_000 - 100_000
@@ -225,7 +225,7 @@ public final class World {
         if prints { print(Self.stamp(host), words()) }
     }
 
-    public func run() -> WorldReport {
+    package func run() -> WorldReport {
         report.isLong = schedule.isLong
         books.failed = { [unowned self] in
             trace("VIOLATION \(books.violations.last?.description ?? "")")

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A configuration that the seed made up, and its text.
 struct WorldConfiguration {
@@ -355,7 +355,7 @@ struct WorldConfiguration {
             way = "$geofence_transition"
             seen = "$geofence_source"
             trip = ["$trip_distance|0", "$trip_duration|0", "$trip_max_speed|0", "$trip_end_ms"]
-            public = "$published"
+            package = "$published"
             [profile.yard.response.item_errors]
             path = "results"
             by = "index"

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Why the tracker records where the asset is although no sampler, fence or decision about motion asks for it.
 public enum RecordReason: String, Sendable, CaseIterable {

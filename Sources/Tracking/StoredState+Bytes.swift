@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension StoredState {
     /// As it is kept in the queue: some 150 bytes, so that it fits on one small page beside the queue's other marks.

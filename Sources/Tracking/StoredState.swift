@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What must survive a restart, stored in the transaction of the record that changed it.
 ///

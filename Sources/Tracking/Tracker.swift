@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What a fix means: whether it is believed, whether the asset moves or is parked, and which fixes are kept.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Counts since the start of the process.
 public struct TrackerCounters: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Everything that can happen to an asset, for `Tracker.handle(_:at:)`.
 public enum TrackerEvent: Sendable {

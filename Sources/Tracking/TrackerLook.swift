@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How things stand at this instant, beyond `TrackerSnapshot`: the last position, how near the next decision about motion is,
 /// and why resolutions are as they are. It is made when it is asked for, and nothing is kept for it.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A tracker, the hours that it keeps, and the event time that it has reached: the only code that orders epochs and
 /// deadlines, so that live and replay cannot differ.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension Tracker {
     public struct Settings: Sendable {

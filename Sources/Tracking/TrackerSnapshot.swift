@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What `waypost status` shows of tracking.
 public struct TrackerSnapshot: Hashable, Sendable {

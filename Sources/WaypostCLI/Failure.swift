@@ -1,8 +1,8 @@
-import Agent
 import ArgumentParser
-import EventLoop
+import Daemon
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// Ends a command with a line on standard error and an exit status of sysexits.h.
 func fail(_ message: some CustomStringConvertible, exitCode: Int32) -> ExitCode {

@@ -1,7 +1,7 @@
-import Agent
-import EventLoop
+import Daemon
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// A file that a configuration, or the command line, names.
 struct NamedPath {

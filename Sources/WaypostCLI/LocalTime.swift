@@ -1,5 +1,5 @@
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Times for people: of the zone of whoever reads them, with its offset.
 enum LocalTime {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Positioning
+import WaypostCore
 
 /// A number with a unit on the command line.
 enum Quantity {

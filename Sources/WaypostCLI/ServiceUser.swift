@@ -1,7 +1,7 @@
 import Configuration
-import EventLoop
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// The user that the daemon runs as, whom root becomes for what the daemon would do.
 enum ServiceUser {

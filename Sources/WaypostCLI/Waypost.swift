@@ -1,11 +1,11 @@
-import Agent
 import ArgumentParser
 import Configuration
-import Positioning
+import Daemon
+import WaypostCore
 
 /// The one binary: the daemon and the tools that explain it.
-public struct Waypost: ParsableCommand {
-    public static let configuration = CommandConfiguration(
+package struct Waypost: ParsableCommand {
+    package static let configuration = CommandConfiguration(
         commandName: "waypost",
         abstract: "Tracks a vehicle: reads a GPS receiver, keeps locations on disk, and uploads them.",
         discussion: """
@@ -38,10 +38,10 @@ public struct Waypost: ParsableCommand {
             ]),
     ]
 
-    public init() {}
+    package init() {}
 
     /// As `main()`, with what people try who do not know this program yet.
-    public static func start() {
+    package static func start() {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "-V" { return main(["--version"]) }
         if let word = arguments.first, let near = nearestCommand(word) {

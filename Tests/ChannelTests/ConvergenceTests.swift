@@ -1,8 +1,8 @@
-import Delivery
-import Positioning
+import Profiles
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @testable import Channel
 

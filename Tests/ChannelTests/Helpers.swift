@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 @testable import Channel
 

@@ -1,6 +1,6 @@
-import Delivery
-import Positioning
+import Profiles
 import Testing
+import WaypostCore
 
 @testable import Channel
 

@@ -1,7 +1,6 @@
-import Delivery
-import JSON
-import Positioning
+import Profiles
 import Testing
+import WaypostCore
 
 @testable import Channel
 

@@ -1,7 +1,6 @@
 import Foundation
-import JSON
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Channel
 

@@ -1,6 +1,5 @@
-import JSON
-import Positioning
 import TestSupport
+import WaypostCore
 
 @testable import Channel
 

@@ -1,5 +1,5 @@
-import JSON
 import Testing
+import WaypostCore
 
 @testable import waypost_collector
 

@@ -1,8 +1,8 @@
 import Configuration
-import Positioning
+import WaypostCore
 
 /// A host that needs nothing of the real one.
-public func testEnvironment(
+package func testEnvironment(
     _ variables: [String: String] = [:], requiresCredentials: Bool = true
 ) -> ConfigurationEnvironment {
     var environment = ConfigurationEnvironment(
@@ -12,14 +12,14 @@ public func testEnvironment(
     return environment
 }
 
-public func loaded(
+package func loaded(
     _ text: String, _ environment: ConfigurationEnvironment = testEnvironment()
 ) throws(ConfigurationProblems) -> LoadedConfiguration {
     try AgentConfig.parse([("w.toml", Array(text.utf8))], environment: environment)
 }
 
 /// The lines of the report; empty when the text is a good configuration.
-public func problems(_ text: String, _ environment: ConfigurationEnvironment = testEnvironment()) -> [String] {
+package func problems(_ text: String, _ environment: ConfigurationEnvironment = testEnvironment()) -> [String] {
     do throws(ConfigurationProblems) {
         _ = try loaded(text, environment)
         return []
@@ -29,14 +29,14 @@ public func problems(_ text: String, _ environment: ConfigurationEnvironment = t
 }
 
 /// A good configuration of three lines, to which tests append theirs.
-public let smallest = """
+package let smallest = """
     [source]
     kind = "serial"
     path = "/dev/ttyACM0"
 
     """
 
-public let upload = """
+package let upload = """
     [[endpoint]]
     base_url = "https://fleet.example"
 

@@ -1,7 +1,7 @@
 import ConfigurationTestSupport
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Configuration
 

@@ -1,12 +1,12 @@
 import ConfigurationTestSupport
-import Delivery
-import NMEA
-import Outbox
-import Positioning
+import Profiles
+import Queue
 import Sensors
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostNMEA
+import WaypostTracking
 
 @testable import Configuration
 

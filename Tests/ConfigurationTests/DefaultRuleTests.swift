@@ -2,7 +2,7 @@ import Configuration
 import ConfigurationTestSupport
 import TestSupport
 import Testing
-import Tracking
+import WaypostTracking
 
 /// Unless somebody says how finely, as few points as needed.
 @Suite struct DefaultRuleTests {

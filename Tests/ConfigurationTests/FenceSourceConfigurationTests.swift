@@ -2,7 +2,7 @@ import ConfigurationTestSupport
 import Places
 import TestSupport
 import Testing
-import Tracking
+import WaypostTracking
 
 @testable import Configuration
 

@@ -1,8 +1,8 @@
 import ConfigurationTestSupport
-import Positioning
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @testable import Configuration
 

@@ -1,8 +1,8 @@
 import ConfigurationTestSupport
-import JSON
 import Remote
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Configuration
 

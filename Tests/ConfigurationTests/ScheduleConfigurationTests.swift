@@ -1,10 +1,10 @@
 import ConfigurationTestSupport
-import Delivery
 import Glibc
-import Positioning
+import Profiles
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @testable import Configuration
 

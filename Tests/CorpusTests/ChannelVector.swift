@@ -1,9 +1,8 @@
 import Channel
-import Delivery
-import JSON
-import Positioning
+import Profiles
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What the live channel must make of a vector.
 struct ChannelVector {

@@ -1,7 +1,7 @@
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Decoding of recorded logs") struct DecodingTests {
     @Test func corpusIsThere() {

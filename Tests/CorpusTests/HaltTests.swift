@@ -1,7 +1,7 @@
-import Positioning
 import Scoring
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 #if canImport(Glibc)
     import Glibc

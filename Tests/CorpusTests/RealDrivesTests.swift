@@ -1,7 +1,7 @@
-import Positioning
 import Scoring
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What recorded drives come to at default settings: the stops that are stops, and no others.
 @Suite struct RealDrivesTests {

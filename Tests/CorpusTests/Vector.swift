@@ -1,6 +1,6 @@
 import Foundation
-import Positioning
 import Testing
+import WaypostCore
 
 /// A value of JSON that remembers nothing; what was read of an object, its `Fields` knows.
 enum JSON: Decodable, Hashable {

@@ -1,7 +1,7 @@
 import Configuration
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What the reference, or where it differs waypost, must make of each vector.
 @Suite struct VectorTests {

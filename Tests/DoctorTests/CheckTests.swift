@@ -1,11 +1,11 @@
 import Configuration
 import ConfigurationTestSupport
-import ControlProtocol
-import Delivery
 import Doctor
 import Glibc
+import Protocols
 import TestSupport
 import Testing
+import WaypostControl
 
 /// One thing wrong with a good host, and what the check of that number says.
 struct Case: Sendable, CustomTestStringConvertible {

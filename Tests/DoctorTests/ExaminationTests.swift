@@ -1,9 +1,9 @@
-import Delivery
 import Doctor
 import Foundation
-import JSON
+import Protocols
 import TestSupport
 import Testing
+import WaypostCore
 
 @Suite("Output of doctor") struct ExaminationTests {
     /// A host on which a lot is wrong at once.

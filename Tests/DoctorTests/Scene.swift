@@ -1,11 +1,11 @@
 import Configuration
 import ConfigurationTestSupport
-import ControlProtocol
-import Delivery
 import Doctor
 import Glibc
+import Protocols
 import Synchronization
 import TestSupport
+import WaypostControl
 
 /// A host that is made up: its files, and the values that no file shows. As made here, all is well.
 struct Scene {

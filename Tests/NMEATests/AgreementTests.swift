@@ -1,8 +1,8 @@
 import Foundation
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 /// A line that is read as it comes and the log of it give the same fixes.
 @Suite("Line and log") struct AgreementTests {

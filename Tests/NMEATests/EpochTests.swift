@@ -1,6 +1,6 @@
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Epochs") struct EpochTests {
     @Test func emitsTheFirstAndTheLastOfAStreamOnce() {

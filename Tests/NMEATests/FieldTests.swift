@@ -1,6 +1,6 @@
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Fields") struct FieldTests {
     @Test(arguments: [

@@ -1,6 +1,6 @@
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Framing and checksum") struct FramingTests {
     private let good = rmc("101502")

@@ -1,8 +1,8 @@
 import Glibc
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("gpsd: merging") struct GPSDMergingTests {
     static let surveys: [(String, Int?)] = [("17", 17), ("-1", nil), ("1e9", nil), ("\"x\"", nil)]

@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Lines as gpsd 3.22 writes them.
 enum GPSDLine {

@@ -1,6 +1,6 @@
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Live closing of epochs") struct LiveTests {
     private func cycle(_ second: Int) -> String { rmc("1015\(second)") + gga("1015\(second)") + gsa(mode: "3") }

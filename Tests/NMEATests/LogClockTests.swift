@@ -1,6 +1,6 @@
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Log clock") struct LogClockTests {
     private func fix(_ second: Double?) -> Epoch { fix(at: second.map { Int64($0 * 1000) }) }

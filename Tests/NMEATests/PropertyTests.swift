@@ -1,7 +1,7 @@
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Properties") struct PropertyTests {
     /// A stream with everything that a line may carry, garbage and defects included.

@@ -1,7 +1,7 @@
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @Suite("Satellites in view") struct SatelliteViewTests {
     /// Seven GPS satellites, of which the last is not received, and two of GLONASS, of which one is weak.

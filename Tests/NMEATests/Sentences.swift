@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// `$body*hh` and a line end.
 func sentence(_ body: String, start: String = "$") -> String {

@@ -1,9 +1,9 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Places
-@testable import Tracking
+@testable import WaypostTracking
 
 /// Lists of a server, drives and deaths of the process, all at random: what is recorded is paired for ever.
 @Suite struct FencePairingTests {

@@ -1,6 +1,6 @@
-import Delivery
-import Positioning
+import Protocols
 import Testing
+import WaypostCore
 
 @testable import Places
 

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 @testable import Remote
 

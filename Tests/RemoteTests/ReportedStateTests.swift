@@ -1,6 +1,5 @@
-import JSON
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Remote
 

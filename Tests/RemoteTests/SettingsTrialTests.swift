@@ -1,7 +1,6 @@
-import JSON
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Remote
 

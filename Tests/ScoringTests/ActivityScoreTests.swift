@@ -1,7 +1,7 @@
 import DriveSimulation
-import Positioning
 import Scoring
 import Testing
+import WaypostCore
 
 @Suite struct ActivityScoreTests {
     /// A few ways, in a street: what `waypost-score activity` does with many.

@@ -1,5 +1,5 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Scoring
 

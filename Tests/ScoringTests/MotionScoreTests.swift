@@ -1,7 +1,7 @@
 import DriveSimulation
-import Positioning
 import Scoring
 import Testing
+import WaypostCore
 
 /// A scorer that never complains is worth nothing: each fault that is planted must show in its metric, and in no other.
 @Suite struct MotionScoreTests {

@@ -1,7 +1,7 @@
 import DriveSimulation
 import Scoring
 import Testing
-import Tracking
+import WaypostTracking
 
 @Suite struct MotionTargetTests {
     private func missed(_ change: (inout MotionScore) -> Void, column: ScoreColumn = .openStreet) -> [String] {

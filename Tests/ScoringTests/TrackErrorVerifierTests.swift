@@ -1,8 +1,8 @@
 import DriveSimulation
-import Positioning
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @testable import Scoring
 

@@ -1,7 +1,7 @@
 import DriveSimulation
 import Scoring
 import Testing
-import Tracking
+import WaypostTracking
 
 @Suite struct TrackedLogTests {
     @Test func demoDriveIsTwoTrips() throws {

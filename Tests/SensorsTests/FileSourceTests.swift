@@ -1,7 +1,7 @@
 import Glibc
-import NMEA
-import Positioning
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @testable import Sensors
 

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
-import NMEA
-import Positioning
 import Synchronization
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @testable import Sensors
 

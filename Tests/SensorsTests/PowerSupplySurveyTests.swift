@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Sensors
 

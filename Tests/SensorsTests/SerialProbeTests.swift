@@ -1,6 +1,6 @@
 import Foundation
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Sensors
 

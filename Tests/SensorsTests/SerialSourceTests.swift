@@ -1,6 +1,6 @@
 import Glibc
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Sensors
 

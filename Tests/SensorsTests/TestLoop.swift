@@ -1,8 +1,8 @@
 import Glibc
-import NMEA
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
+import WaypostNMEA
 
 @testable import Sensors
 

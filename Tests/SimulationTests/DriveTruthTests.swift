@@ -1,6 +1,6 @@
 import DriveSimulation
-import Positioning
 import Testing
+import WaypostCore
 
 @Suite struct DriveTruthTests {
     private func truth(_ legs: [Leg], period: Int = 1000) -> DriveTruth {

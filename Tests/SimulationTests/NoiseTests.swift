@@ -1,6 +1,6 @@
 import DriveSimulation
-import Positioning
 import Testing
+import WaypostCore
 
 #if canImport(Glibc)
     import Glibc

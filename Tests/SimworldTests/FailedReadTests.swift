@@ -1,9 +1,10 @@
 import CSimDisk
 import Delivery
-import Outbox
-import Positioning
+import Profiles
+import Queue
 import Synchronization
 import Testing
+import WaypostCore
 
 @testable import Simworld
 

@@ -1,11 +1,10 @@
-import Agent
 import CSimDisk
 import Configuration
-import Delivery
+import Daemon
 import Logging
-import Outbox
-import Positioning
+import Queue
 import Testing
+import WaypostCore
 
 @testable import Simworld
 

@@ -1,6 +1,6 @@
 import CSQLite
 import CSimDisk
-import Outbox
+import Queue
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import Foundation
 
 /// The executables of the build that the running test belongs to.
-public enum BuiltProducts {
+package enum BuiltProducts {
     /// - Throws: when the product was not built.
-    public static func executable(_ name: String) throws -> URL {
+    package static func executable(_ name: String) throws -> URL {
         let url = try directory().appendingPathComponent(name)
         guard FileManager.default.isExecutableFile(atPath: url.path) else { throw NotBuilt(product: name) }
         return url
@@ -20,13 +20,13 @@ public enum BuiltProducts {
     }
 
     /// The top of the repository, found from this file.
-    public static var repository: URL {
+    package static var repository: URL {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
     }
 
-    public struct NotBuilt: Error, CustomStringConvertible {
+    package struct NotBuilt: Error, CustomStringConvertible {
         let product: String
-        public var description: String { "\(product) was not built" }
+        package var description: String { "\(product) was not built" }
     }
 }

@@ -1,18 +1,18 @@
 import Glibc
 
 /// A service that listens on a Unix datagram socket: the service manager or journald of a test.
-public final class DatagramReceiver {
-    public private(set) var fd: Int32 = -1
+package final class DatagramReceiver {
+    package private(set) var fd: Int32 = -1
     private let folder: String
-    public let path: String
+    package let path: String
 
-    public init() throws {
+    package init() throws {
         folder = try makeTemporaryDirectory()
         path = "\(folder)/socket"
         try bind(Array(path.utf8) + [0])
     }
 
-    public init(abstractName: String) throws {
+    package init(abstractName: String) throws {
         folder = ""
         path = "@\(abstractName)"
         try bind([0] + Array(abstractName.utf8))
@@ -23,13 +23,13 @@ public final class DatagramReceiver {
         if !folder.isEmpty { rmdir(folder) }
     }
 
-    public func stop() {
+    package func stop() {
         if fd >= 0 { close(fd) }
         fd = -1
         if !folder.isEmpty { unlink(path) }
     }
 
-    public func startAgain() throws { try bind(Array(path.utf8) + [0]) }
+    package func startAgain() throws { try bind(Array(path.utf8) + [0]) }
 
     private func bind(_ name: [UInt8]) throws {
         fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -40,7 +40,7 @@ public final class DatagramReceiver {
     }
 
     /// The datagrams that have arrived. A datagram between Unix sockets is there when its send returns.
-    public func datagrams() -> [[UInt8]] {
+    package func datagrams() -> [[UInt8]] {
         var all: [[UInt8]] = []
         var buffer = [UInt8](repeating: 0, count: 262_144)
         while true {
@@ -50,5 +50,5 @@ public final class DatagramReceiver {
         }
     }
 
-    public func texts() -> [String] { datagrams().map { String(decoding: $0, as: UTF8.self) } }
+    package func texts() -> [String] { datagrams().map { String(decoding: $0, as: UTF8.self) } }
 }

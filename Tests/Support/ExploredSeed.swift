@@ -15,13 +15,13 @@ private enum Exploration {
 }
 
 /// - Parameter fixed: the seed of `make test`.
-public func testSeed(_ fixed: UInt64, file: String = #fileID, test: String = #function) -> UInt64 {
+package func testSeed(_ fixed: UInt64, file: String = #fileID, test: String = #function) -> UInt64 {
     Exploration.isOn ? Exploration.seed(for: "\(file) \(test)") : fixed
 }
 
 /// For the arguments of a test: with as many seeds under `make explore`, or `SEED` alone.
 /// - Parameter fixed: the seeds of `make test`.
-public func testSeeds(_ fixed: some Collection<UInt64>, file: String = #fileID, line: Int = #line) -> [UInt64] {
+package func testSeeds(_ fixed: some Collection<UInt64>, file: String = #fileID, line: Int = #line) -> [UInt64] {
     guard Exploration.isOn else { return Array(fixed) }
     if let given = Exploration.given { return [given] }
     return fixed.map { _ in Exploration.seed(for: "\(file):\(line)") }

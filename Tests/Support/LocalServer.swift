@@ -1,18 +1,18 @@
 import Foundation
 
 /// A TCP server on loopback that does what the test says: a receiver on the network, or an endpoint out of its mind.
-public final class LocalServer {
-    public let port: Int
+package final class LocalServer {
+    package let port: Int
     private var listener: Int32 = -1
     private var connection: Int32 = -1
 
     /// - Parameter port: 0 lets the system choose.
-    public init(port: Int = 0) throws {
+    package init(port: Int = 0) throws {
         (listener, self.port) = try listenOnLoopback(port: port, backlog: 8)
     }
 
     /// Waits for the next client; the one before is cut off.
-    public func accept() throws {
+    package func accept() throws {
         hangUp()
         var wait = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
         guard poll(&wait, 1, Int32(20_000 * RunningProgram.slack)) == 1 else {
@@ -23,7 +23,7 @@ public final class LocalServer {
 
     /// - Returns: bytes that the client took before it hung up.
     @discardableResult
-    public func send(_ bytes: [UInt8]) -> Int {
+    package func send(_ bytes: [UInt8]) -> Int {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -36,12 +36,12 @@ public final class LocalServer {
     }
 
     /// The HTTP request that the client sends, or what there is of it when the client hangs up.
-    public func receive() -> [UInt8] {
+    package func receive() -> [UInt8] {
         TestSupport.receive(from: connection, Self.isWhole)
     }
 
     /// That many bytes, or fewer when the client hangs up or sends nothing for a while.
-    public func read(_ count: Int) -> [UInt8] {
+    package func read(_ count: Int) -> [UInt8] {
         var received: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var wait = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
@@ -61,13 +61,13 @@ public final class LocalServer {
             >= length.flatMap { Int($0.trimmingCharacters(in: .whitespaces)) } ?? 0
     }
 
-    public func hangUp() {
+    package func hangUp() {
         if connection >= 0 { close(connection) }
         connection = -1
     }
 
     /// Stops listening.
-    public func stop() {
+    package func stop() {
         hangUp()
         if listener >= 0 { close(listener) }
         listener = -1

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Gives `body` the address of a port of this machine.
-public func withLoopback<Result>(
+package func withLoopback<Result>(
     _ port: Int, _ body: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Result
 ) -> (result: Result, port: Int) {
     var address = sockaddr_in()
@@ -16,7 +16,7 @@ public func withLoopback<Result>(
 }
 
 /// Gives `body` the address of a Unix socket; the name of an abstract one begins with a zero.
-public func withUnixAddress<Result>(
+package func withUnixAddress<Result>(
     _ name: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
 ) -> Result {
     var address = sockaddr_un()
@@ -28,7 +28,7 @@ public func withUnixAddress<Result>(
 }
 
 /// A connection to a port of this machine; nil where nobody listens.
-public func connectToLoopback(_ port: Int) -> Int32? {
+package func connectToLoopback(_ port: Int) -> Int32? {
     let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     if withLoopback(port, { connect(client, $0, $1) == 0 }).result { return client }
     close(client)
@@ -36,7 +36,7 @@ public func connectToLoopback(_ port: Int) -> Int32? {
 }
 
 /// A port of this machine that listens; 0 lets the system choose.
-public func listenOnLoopback(port: Int = 0, backlog: Int32) throws -> (descriptor: Int32, port: Int) {
+package func listenOnLoopback(port: Int = 0, backlog: Int32) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, 4)
@@ -63,7 +63,7 @@ func receive(from socket: Int32, _ isWhole: ([UInt8]) -> Bool) -> [UInt8] {
 
 /// The whole answer of an HTTP server of this machine; nil where nobody listens. Without URLSession, whose library not every
 /// bundle of tests loads.
-public func answer(of port: Int, to path: String) -> String? {
+package func answer(of port: Int, to path: String) -> String? {
     guard let client = connectToLoopback(port) else { return nil }
     defer { close(client) }
     let request = "GET \(path) HTTP/1.1\r\nHost: localhost:\(port)\r\nConnection: close\r\n\r\n"

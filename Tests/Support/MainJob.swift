@@ -1,16 +1,16 @@
 import Foundation
 
 /// The main job on one log, with what may go wrong on the way: used on our own drive and on recorded ones.
-public enum MainJob {
+package enum MainJob {
     /// Runs the log to its end into a collector and returns what arrived, next to what replay says.
-    public static func run(
+    package static func run(
         _ log: String, collector: [String] = [], endpoint: String = ""
     ) throws -> (received: [Rig.Received], expected: [Rig.Kept]) {
         try run(collector, endpoint) { _ in log }
     }
 
     /// The same with a part of the demo drive.
-    public static func run(
+    package static func run(
         _ part: DemoDrive.Part, collector: [String] = [], endpoint: String = ""
     ) throws -> (received: [Rig.Received], expected: [Rig.Kept]) {
         try run(collector, endpoint) { try $0.write(part) }
@@ -29,15 +29,15 @@ public enum MainJob {
     }
 
     /// What became of a log whose daemon was killed again and again.
-    public struct Survival {
-        public var received: [Rig.Received]
-        public var expected: [Rig.Kept]
-        public var kills = 0
+    package struct Survival {
+        package var received: [Rig.Received]
+        package var expected: [Rig.Kept]
+        package var kills = 0
         /// The newest row on disk after each kill that left one: sequence number and time.
-        public var stored: [(seq: Int, time: String)] = []
+        package var stored: [(seq: Int, time: String)] = []
 
         /// Rows that were on disk and did not arrive, or arrived as something else.
-        public var lost: [Int] {
+        package var lost: [Int] {
             let times = Dictionary(received.map { ($0.seq, $0.timeMs) }, uniquingKeysWith: { first, _ in first })
             let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
             return stored.filter { row in
@@ -48,7 +48,7 @@ public enum MainJob {
     }
 
     /// Kills the daemon at random moments, starts it again each time, and at last lets it finish.
-    public static func runKilling(_ log: String, times: Int, seed: UInt64) throws -> Survival {
+    package static func runKilling(_ log: String, times: Int, seed: UInt64) throws -> Survival {
         var random = SeededGenerator(seed: seed)
         let rig = try Rig()
         try rig.startCollector()
@@ -80,7 +80,7 @@ public enum MainJob {
 
     /// The first expected location that has no received one within `milliseconds`; nil when all have. Heartbeats are
     /// left out: their time is counted from the last record or start, and nothing is behind them that could be lost.
-    public static func firstHole(
+    package static func firstHole(
         _ received: [Rig.Received], _ expected: [Rig.Kept],
         milliseconds: Int
     ) -> Int? {
@@ -98,4 +98,4 @@ public enum MainJob {
 }
 
 /// Whether each number is greater than the one before it.
-public func isRising(_ numbers: [Int]) -> Bool { zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 } }
+package func isRising(_ numbers: [Int]) -> Bool { zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 } }

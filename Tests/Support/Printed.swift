@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `body` writes to the descriptor that it gets.
-public func printed(_ body: (Int32) throws -> Void) throws -> String {
+package func printed(_ body: (Int32) throws -> Void) throws -> String {
     let file = try #require(tmpfile())
     defer { fclose(file) }
     try body(fileno(file))

@@ -1,16 +1,16 @@
 import Foundation
 
 /// A program in Python of the documentation, as a reader would use it.
-public enum PublishedProgram {
+package enum PublishedProgram {
     /// What the last program of `page` prints of `input`: a JSON object per line.
-    public static func rows(of page: String, _ input: String) throws -> [[String: Any]] {
+    package static func rows(of page: String, _ input: String) throws -> [[String: Any]] {
         let folder = try TemporaryDirectory()
         try folder.write("input", input)
         return try rows(of: page, path: "\(folder.path)/input")
     }
 
     /// - Parameter path: of the file that it reads.
-    public static func rows(of page: String, path: String) throws -> [[String: Any]] {
+    package static func rows(of page: String, path: String) throws -> [[String: Any]] {
         let text = try String(contentsOf: BuiltProducts.repository.appendingPathComponent(page), encoding: .utf8)
         let blocks = text.components(separatedBy: "```python\n")
         guard blocks.count > 1, let program = blocks.last?.components(separatedBy: "```").first else {

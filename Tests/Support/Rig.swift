@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 
 /// The daemon and a collector in a folder of their own.
-public final class Rig {
-    public let directory: URL
-    public private(set) var port = 0
+package final class Rig {
+    package let directory: URL
+    package private(set) var port = 0
     private var collector: RunningProgram?
 
     /// - Parameter parent: where it is made, for what is about a disk.
-    public init(in parent: String = scratchFolder) throws {
+    package init(in parent: String = scratchFolder) throws {
         directory = URL(fileURLWithPath: try makeTemporaryDirectory(in: parent))
     }
 
@@ -17,10 +17,10 @@ public final class Rig {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    public func path(_ name: String) -> String { directory.appendingPathComponent(name).path }
+    package func path(_ name: String) -> String { directory.appendingPathComponent(name).path }
 
     /// Starts a collector; a second one takes the place of the first, on the same port and file.
-    public func startCollector(_ arguments: [String] = []) throws {
+    package func startCollector(_ arguments: [String] = []) throws {
         collector = nil
         let portFile = path("port")
         try? FileManager.default.removeItem(atPath: portFile)
@@ -43,7 +43,7 @@ public final class Rig {
     /// Ends the collector; its port stays reserved for the next one.
     /// - Returns: what it printed, its summary at last.
     @discardableResult
-    public func stopCollector() throws -> String {
+    package func stopCollector() throws -> String {
         collector?.kill(SIGTERM)
         _ = try collector?.exitStatus(within: 10)
         defer { collector = nil }
@@ -53,7 +53,7 @@ public final class Rig {
     /// Writes a configuration with one endpoint, the collector unless a server is named. By the rule `either`, so that a drive is
     /// hundreds of locations, unless `more` has a table `[sampling]`.
     @discardableResult
-    public func configure(
+    package func configure(
         source: String, outbox: String = "", server: Int? = nil, endpoint: String = "", more: String = ""
     ) throws -> String {
         let file = path("waypost.toml")
@@ -78,28 +78,28 @@ public final class Rig {
     }
 
     /// The source that reads a log; one that it follows at its end keeps the daemon.
-    public static func log(_ path: String, playback: String = "\"max\"", follow: Bool = false) -> String {
+    package static func log(_ path: String, playback: String = "\"max\"", follow: Bool = false) -> String {
         "kind = \"file\"\npath = \"\(path)\"\nplayback = \(playback)\nfollow = \(follow)"
     }
 
     /// Receivers of the demo drive, which lies before the day that the daemon was built: a live one would not be believed.
-    public static func tcp(_ port: Int) -> String {
+    package static func tcp(_ port: Int) -> String {
         "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(port)\nrollover = \"off\""
     }
 
-    public static func serial(_ path: String, baud: Int = 9600) -> String {
+    package static func serial(_ path: String, baud: Int = 9600) -> String {
         "kind = \"serial\"\npath = \"\(path)\"\nbaud = \(baud)\nrollover = \"off\""
     }
 
     /// Changes a text in the configuration.
-    public func reconfigure(_ text: String, to other: String) throws {
+    package func reconfigure(_ text: String, to other: String) throws {
         let file = path("waypost.toml")
         try String(contentsOfFile: file, encoding: .utf8).replacingOccurrences(of: text, with: other)
             .write(toFile: file, atomically: true, encoding: .utf8)
     }
 
     /// The daemon with a collector and a receiver on the network, to which it is connected.
-    public static func withReceiver(
+    package static func withReceiver(
         more: String = ""
     ) throws -> (rig: Rig, receiver: LocalServer, daemon: RunningProgram) {
         let (rig, receiver) = try (Rig(), LocalServer())
@@ -110,14 +110,14 @@ public final class Rig {
         return (rig, receiver, daemon)
     }
 
-    public func waypost(_ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
+    package func waypost(_ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
         try RunningProgram("waypost", arguments, in: directory, environment: environment)
     }
 
     /// Runs a daemon to the end of its log, which has to be good.
     /// - Returns: what it said.
     @discardableResult
-    public func runDaemon(_ arguments: [String] = [], within seconds: Double = 60) throws -> String {
+    package func runDaemon(_ arguments: [String] = [], within seconds: Double = 60) throws -> String {
         let daemon = try startDaemon(arguments)
         guard try daemon.exitStatus(within: seconds) == 0 else { throw RunningProgram.Unfinished(text: daemon.text) }
         return daemon.text
@@ -126,21 +126,21 @@ public final class Rig {
     /// A line for the shell, which has to end well.
     /// - Returns: what it printed.
     @discardableResult
-    public func shell(_ line: String) throws -> String {
+    package func shell(_ line: String) throws -> String {
         let shell = try RunningProgram(shell: line, in: directory)
         guard try shell.exitStatus(within: 20) == 0 else { throw RunningProgram.Unfinished(text: shell.text) }
         return shell.text
     }
 
-    public func startDaemon(_ arguments: [String] = [], environment: [String: String] = [:]) throws -> RunningProgram {
+    package func startDaemon(_ arguments: [String] = [], environment: [String: String] = [:]) throws -> RunningProgram {
         try waypost(["run", "--config", path("waypost.toml")] + arguments, environment: environment)
     }
 
     /// What the daemon answers to `status`.
-    public func status() throws -> [String: Any] { try order(#"{"id":1,"do":"status"}"#) }
+    package func status() throws -> [String: Any] { try order(#"{"id":1,"do":"status"}"#) }
 
     /// The exit status of `waypost status`.
-    public func statusExit() throws -> Int32 {
+    package func statusExit() throws -> Int32 {
         try waypost(["status", "--socket", path("control.sock")]).exitStatus(within: 10)
     }
 
@@ -160,7 +160,7 @@ public final class Rig {
 
     /// What the status says of one endpoint, once it is as wanted.
     @discardableResult
-    public func waitForEndpoint(
+    package func waitForEndpoint(
         _ name: String = "main", within seconds: Double = 30, _ wanted: ([String: Any]) -> Bool
     ) throws -> [String: Any] {
         try waitForStatus(within: seconds, "endpoint \(name)") { report in
@@ -170,14 +170,14 @@ public final class Rig {
 
     /// Runs a command of the program to its end.
     /// - Returns: what it printed; its exit status has to be 0.
-    public func says(_ arguments: String...) throws -> String {
+    package func says(_ arguments: String...) throws -> String {
         let program = try waypost(arguments)
         guard try program.exitStatus(within: 20) == 0 else { throw RunningProgram.Unfinished(text: program.text) }
         return program.text
     }
 
     /// Runs a command of the program to its end.
-    public func call(
+    package func call(
         _ arguments: [String], environment: [String: String] = [:]
     ) throws -> (status: Int32, text: String) {
         let program = try waypost(arguments, environment: environment)
@@ -186,12 +186,12 @@ public final class Rig {
     }
 
     /// Gives a command to the daemon, which it finds by the socket.
-    public func command(_ line: String) throws -> (status: Int32, text: String) {
+    package func command(_ line: String) throws -> (status: Int32, text: String) {
         try call(line.split(separator: " ").map(String.init) + ["--socket", path("control.sock")])
     }
 
     /// Gives an order over the control socket, as another program would, once it listens.
-    public func order(_ frame: String) throws -> [String: Any] {
+    package func order(_ frame: String) throws -> [String: Any] {
         var client: Int32 = -1
         defer { close(client) }
         let name = Array(path("control.sock").utf8) + [0]
@@ -213,7 +213,7 @@ public final class Rig {
 
     /// The status, once `group.member` is as wanted.
     @discardableResult
-    public func waitFor(
+    package func waitFor(
         _ group: String, _ member: String, within seconds: Double = 20, _ wanted: (Any?) -> Bool
     ) throws -> [String: Any] {
         try waitForStatus(within: seconds, "\(group).\(member)") { report in
@@ -222,21 +222,21 @@ public final class Rig {
     }
 
     /// A location as the collector stored it.
-    public struct Received {
-        public var seq: Int
-        public var timeMs: Int
-        public var latitude: Double
-        public var longitude: Double
-        public var event: String?
-        public var moving: Bool
-        public var reason: String?
+    package struct Received {
+        package var seq: Int
+        package var timeMs: Int
+        package var latitude: Double
+        package var longitude: Double
+        package var event: String?
+        package var moving: Bool
+        package var reason: String?
         /// Of a crossing: `enter depot`.
-        public var crossing: String?
+        package var crossing: String?
         /// Every member, as it came.
-        public var members: [String: Any]
+        package var members: [String: Any]
     }
 
-    public func received() throws -> [Received] {
+    package func received() throws -> [Received] {
         guard let text = try? String(contentsOfFile: path("received.jsonl"), encoding: .utf8) else { return [] }
         return try text.split(separator: "\n").map { line in
             guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
@@ -254,7 +254,7 @@ public final class Rig {
     }
 
     /// What the collector has stored, once it is as wanted; what it has at last when that does not happen.
-    public func waitForReceived(
+    package func waitForReceived(
         within seconds: Double = 60, _ wanted: ([Received]) -> Bool
     ) throws -> [Received] {
         var size: Int64 = -1
@@ -270,7 +270,7 @@ public final class Rig {
     }
 
     /// The newest row of the queue; nil when it is empty or not there yet.
-    public func newestRow(of file: String? = nil) throws -> (seq: Int, time: String)? {
+    package func newestRow(of file: String? = nil) throws -> (seq: Int, time: String)? {
         let file = file ?? path("outbox.db")
         guard FileManager.default.fileExists(atPath: file) else { return nil }
         let queue = try waypost(["queue", "list", "--newest", "--count", "1", "--path", file])
@@ -282,20 +282,20 @@ public final class Rig {
     }
 
     /// A location as `waypost replay` prints it.
-    public struct Kept: @unchecked Sendable {
-        public var timeMs: Int
-        public var latitude: Double
-        public var longitude: Double
-        public var event: String
+    package struct Kept: @unchecked Sendable {
+        package var timeMs: Int
+        package var latitude: Double
+        package var longitude: Double
+        package var event: String
         /// Every member, as it was printed.
-        public var members: [String: Any]
+        package var members: [String: Any]
     }
 
     /// What is known already of parts of the demo drive, by their file names.
     private static let known = Mutex<[String: [Kept]]>([:])
 
     /// The published locations that `waypost replay` gives for a log by the rule `either`.
-    public func replayed(_ log: String) throws -> [Kept] {
+    package func replayed(_ log: String) throws -> [Kept] {
         let name = URL(fileURLWithPath: log).lastPathComponent
         guard name.hasPrefix(DemoDrive.prefix) else { return try replay(log) }
         return try Self.known.withLock { known in
@@ -307,7 +307,7 @@ public final class Rig {
     }
 
     /// A file with a part of the demo drive.
-    public func write(_ part: DemoDrive.Part) throws -> String {
+    package func write(_ part: DemoDrive.Part) throws -> String {
         let file = path(part.name)
         try Data(part.bytes).write(to: URL(fileURLWithPath: file))
         return file

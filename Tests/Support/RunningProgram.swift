@@ -1,12 +1,12 @@
 import Foundation
 
 /// A program of ours that runs beside the test, with its output kept.
-public final class RunningProgram {
+package final class RunningProgram {
     private let process = Process()
     private let output: URL
 
     /// - Parameter directory: where its output is kept.
-    public convenience init(
+    package convenience init(
         _ name: String, _ arguments: [String], in directory: URL, environment: [String: String] = [:]
     ) throws {
         try self.init(
@@ -14,7 +14,7 @@ public final class RunningProgram {
     }
 
     /// A line for the shell, in which `$waypost` is our program.
-    public convenience init(shell line: String, in directory: URL) throws {
+    package convenience init(shell line: String, in directory: URL) throws {
         try self.init(
             URL(fileURLWithPath: "/bin/sh"), name: "shell", ["-c", line], in: directory,
             environment: ["waypost": BuiltProducts.executable("waypost").path])
@@ -37,15 +37,15 @@ public final class RunningProgram {
     }
 
     /// The limits of waiting are those of an idle machine: one that runs all tests at once is given more.
-    public static let slack = 4.0
+    package static let slack = 4.0
 
-    public var text: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
-    public var isRunning: Bool { process.isRunning }
-    public var processID: Int32 { process.processIdentifier }
+    package var text: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
+    package var isRunning: Bool { process.isRunning }
+    package var processID: Int32 { process.processIdentifier }
 
     /// Waits for the end; a program that outlives `seconds` is killed, which is a failure of the test.
     /// - Returns: exit status, or the negative number of the signal that ended it.
-    public func exitStatus(within seconds: Double) throws -> Int32 {
+    package func exitStatus(within seconds: Double) throws -> Int32 {
         guard ended(within: seconds * Self.slack) else {
             kill(SIGKILL)
             throw Unfinished(text: text)
@@ -54,25 +54,25 @@ public final class RunningProgram {
     }
 
     /// Whether it ended by itself within `seconds`.
-    public func ended(within seconds: Double) -> Bool {
+    package func ended(within seconds: Double) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         while process.isRunning, Date() < deadline { usleep(2000) }
         return !process.isRunning
     }
 
-    public func kill(_ signal: Int32) {
+    package func kill(_ signal: Int32) {
         Foundation.kill(process.processIdentifier, signal)
         if signal == SIGKILL { process.waitUntilExit() }
     }
 
     /// Ends a daemon as its service manager does, which has to end well.
-    public func stop(within seconds: Double = 10) throws {
+    package func stop(within seconds: Double = 10) throws {
         kill(SIGTERM)
         guard try exitStatus(within: seconds) == 0 else { throw Unfinished(text: text) }
     }
 
     /// Waits until its output holds `words`, so often in all.
-    public func waitFor(_ words: String, times: Int = 1, within seconds: Double = 20) throws {
+    package func waitFor(_ words: String, times: Int = 1, within seconds: Double = 20) throws {
         var size: Int64 = -1
         let isThere = eventually(within: seconds, every: 20_000) { () -> Bool? in
             let isRunning = process.isRunning
@@ -85,15 +85,15 @@ public final class RunningProgram {
     }
 
     /// How often its output holds `words`.
-    public func count(of words: String) -> Int { text.components(separatedBy: words).count - 1 }
+    package func count(of words: String) -> Int { text.components(separatedBy: words).count - 1 }
 
     /// The most memory that it has had resident so far, in bytes.
-    public var peakMemory: Int {
+    package var peakMemory: Int {
         get throws { try number(of: "VmHWM:") * 1024 }
     }
 
     /// Waits until the kernel has stopped it.
-    public func waitUntilStopped() throws {
+    package func waitUntilStopped() throws {
         while try !statusLine("State:").contains("T") { usleep(1000) }
     }
 
@@ -111,18 +111,18 @@ public final class RunningProgram {
         if process.isRunning { kill(SIGKILL) }
     }
 
-    public struct Unfinished: Error, CustomStringConvertible {
-        public let text: String
-        public var description: String { text }
+    package struct Unfinished: Error, CustomStringConvertible {
+        package let text: String
+        package var description: String { text }
 
-        public init(text: String) { self.text = text }
+        package init(text: String) { self.text = text }
     }
 }
 
 /// Asks until `found` has something, soon at first and then ever more seldom: for what there is no event to wait for.
 /// - Parameter longest: microseconds between two questions at the most.
 /// - Returns: nil when there is nothing after `seconds` of an idle machine.
-public func eventually<Found>(
+package func eventually<Found>(
     within seconds: Double, every longest: useconds_t = 100_000, _ found: () throws -> Found?
 ) rethrows -> Found? {
     let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)

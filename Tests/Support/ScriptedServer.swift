@@ -3,21 +3,21 @@ import Glibc
 import Synchronization
 
 /// A server on loopback whose every connection follows a script, each on a thread of its own.
-public final class ScriptedServer: Sendable {
-    public struct Request: Sendable {
+package final class ScriptedServer: Sendable {
+    package struct Request: Sendable {
         /// Request line and headers, without the empty line.
-        public var head: [String]
-        public var body: [UInt8]
+        package var head: [String]
+        package var body: [UInt8]
         /// Counted from 1 in the order of accepting.
-        public var connection: Int
+        package var connection: Int
 
-        public func header(_ name: String) -> String? {
+        package func header(_ name: String) -> String? {
             head.dropFirst().first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
                 .map { String($0.dropFirst(name.count + 1)).trimmingCharacters(in: .whitespaces) }
         }
     }
 
-    public let port: Int
+    package let port: Int
     private let listener: Int32
     private let record = Record()
 
@@ -27,11 +27,11 @@ public final class ScriptedServer: Sendable {
         let connections = Mutex(0)
     }
 
-    public var requests: [Request] { record.requests.withLock { $0 } }
-    public var connections: Int { record.connections.withLock { $0 } }
-    public var url: String { "http://127.0.0.1:\(port)" }
+    package var requests: [Request] { record.requests.withLock { $0 } }
+    package var connections: Int { record.connections.withLock { $0 } }
+    package var url: String { "http://127.0.0.1:\(port)" }
 
-    public init(_ script: @escaping @Sendable (ScriptedConnection) -> Void) throws {
+    package init(_ script: @escaping @Sendable (ScriptedConnection) -> Void) throws {
         (listener, port) = try listenOnLoopback(backlog: 16)
         Thread.detachNewThread { [listener, record] in
             while true {
@@ -56,7 +56,7 @@ public final class ScriptedServer: Sendable {
     }
 
     /// One canned answer to every request, on kept connections.
-    public convenience init(answering reply: String) throws {
+    package convenience init(answering reply: String) throws {
         try self.init { connection in
             while connection.request() != nil { connection.send(reply) }
         }
@@ -69,8 +69,8 @@ public final class ScriptedServer: Sendable {
 }
 
 /// The server's end of one connection, used by one thread.
-public final class ScriptedConnection {
-    public let number: Int
+package final class ScriptedConnection {
+    package let number: Int
     private let descriptor: Int32
     private let note: (ScriptedServer.Request) -> Void
     private var buffer: [UInt8] = []
@@ -83,7 +83,7 @@ public final class ScriptedConnection {
     }
 
     /// The next request, nil when the client closes.
-    public func request() -> ScriptedServer.Request? {
+    package func request() -> ScriptedServer.Request? {
         let blankLine = Array("\r\n\r\n".utf8)
         while buffer.firstRange(of: blankLine) == nil { if !receive() { return nil } }
         guard let end = buffer.firstRange(of: blankLine) else { return nil }
@@ -98,17 +98,17 @@ public final class ScriptedConnection {
     }
 
     /// Waits for the client to close; what it sends until then is dropped.
-    public func waitForEnd() { while receive() { buffer = [] } }
+    package func waitForEnd() { while receive() { buffer = [] } }
 
     /// Waits for the first byte of a request.
-    public func waitForBytes() { _ = receive() }
+    package func waitForBytes() { _ = receive() }
 
     /// False when the client has gone.
     @discardableResult
-    public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+    package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
     @discardableResult
-    public func send(_ bytes: [UInt8]) -> Bool {
+    package func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -121,18 +121,18 @@ public final class ScriptedConnection {
     }
 
     /// The client has ended the connection, perhaps behind bytes that were not read (POLLRDHUP).
-    public var hasGone: Bool {
+    package var hasGone: Bool {
         var look = pollfd(fd: descriptor, events: 0x2000, revents: 0)
         return poll(&look, 1, 0) > 0
     }
 
-    public func close() {
+    package func close() {
         if isOpen { Glibc.close(descriptor) }
         isOpen = false
     }
 
     /// Closes with a reset instead of an orderly end.
-    public func reset() {
+    package func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
         close()
@@ -148,7 +148,7 @@ public final class ScriptedConnection {
 }
 
 /// Descriptors of this process whose peer is that port of loopback.
-public func descriptorsConnected(to port: Int) -> Int {
+package func descriptorsConnected(to port: Int) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return names.compactMap { Int32($0) }.count { descriptor in
         let (isConnected, peer) = withLoopback(0) { address, length in

@@ -1,4 +1,4 @@
 import DriveSimulation
 
 /// A small seeded generator, so that a failing random test can be repeated from the seed that it prints.
-public typealias SeededGenerator = SplitMix64
+package typealias SeededGenerator = SplitMix64

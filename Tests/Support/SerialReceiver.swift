@@ -1,14 +1,14 @@
 import Foundation
 
 /// A receiver that can be plugged and unplugged: a pseudo-terminal behind a name that stays the same.
-public final class SerialReceiver {
-    public let path: String
+package final class SerialReceiver {
+    package let path: String
     private var controller: Int32 = -1
     private var line: Int32 = -1
 
-    public init(path: String) { self.path = path }
+    package init(path: String) { self.path = path }
 
-    public func plug() throws {
+    package func plug() throws {
         var name = [CChar](repeating: 0, count: 128)
         guard openpty(&controller, &line, &name, nil, nil) == 0 else {
             throw RunningProgram.Unfinished(text: "openpty: \(String(cString: strerror(errno)))")
@@ -24,7 +24,7 @@ public final class SerialReceiver {
         symlink(name, path)
     }
 
-    public func unplug() {
+    package func unplug() {
         unlink(path)
         for descriptor in [controller, line] where descriptor >= 0 { close(descriptor) }
         (controller, line) = (-1, -1)
@@ -33,7 +33,7 @@ public final class SerialReceiver {
     /// Returns when everything is on the line, which holds some kilobytes, or when nothing was read for this number of seconds.
     /// - Returns: how many bytes are.
     @discardableResult
-    public func send(_ bytes: [UInt8], timeout: Int32 = 5) -> Int {
+    package func send(_ bytes: [UInt8], timeout: Int32 = 5) -> Int {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { write(controller, $0.baseAddress! + sent, min(1024, $0.count - sent)) }
@@ -48,7 +48,7 @@ public final class SerialReceiver {
     }
 
     /// What was written to the receiver, until it ends with `ending`; whatever came when that does not within 20 s.
-    public func written(until ending: String) -> String {
+    package func written(until ending: String) -> String {
         var text = ""
         var chunk = [UInt8](repeating: 0, count: 1024)
         var wait = pollfd(fd: controller, events: Int16(POLLIN), revents: 0)

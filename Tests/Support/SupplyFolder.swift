@@ -1,17 +1,17 @@
 import Glibc
 
 /// A folder that looks like /sys/class/power_supply.
-public final class SupplyFolder {
-    public let path: String
+package final class SupplyFolder {
+    package let path: String
     private let isOwn: Bool
 
-    public init() throws {
+    package init() throws {
         path = try makeTemporaryDirectory()
         isOwn = true
     }
 
     /// - Parameter path: a folder in one that the test removes.
-    public init(at path: String) {
+    package init(at path: String) {
         self.path = path
         isOwn = false
         mkdir(path, 0o700)
@@ -24,7 +24,7 @@ public final class SupplyFolder {
     }
 
     /// Sets files of an entry; nil takes one away. Whoever reads sees the old or the new text.
-    public func set(_ name: String, _ files: KeyValuePairs<String, String?>) throws {
+    package func set(_ name: String, _ files: KeyValuePairs<String, String?>) throws {
         mkdir("\(path)/\(name)", 0o700)
         for (file, text) in files {
             let place = place(of: file, name)
@@ -41,14 +41,14 @@ public final class SupplyFolder {
     }
 
     /// A file that opens, and fails when it is read.
-    public func breakFile(_ file: String, of name: String) {
+    package func breakFile(_ file: String, of name: String) {
         mkdir("\(path)/\(name)", 0o700)
         unlink(place(of: file, name))
         mkdir(place(of: file, name), 0o700)
     }
 
     /// A file that whoever reads it waits for, until `answer`.
-    public func block(_ file: String, of name: String) throws {
+    package func block(_ file: String, of name: String) throws {
         mkdir("\(path)/\(name)", 0o700)
         unlink(place(of: file, name))
         guard mkfifo(place(of: file, name), 0o600) == 0 else { throw SupplyFolderError(code: errno) }
@@ -56,7 +56,7 @@ public final class SupplyFolder {
 
     /// The file holds this text from now on, also for who waits for it.
     /// - Returns: false when no reader waits yet: nothing has changed.
-    public func answer(_ file: String, of name: String, _ text: String) throws -> Bool {
+    package func answer(_ file: String, of name: String, _ text: String) throws -> Bool {
         let reader = open(place(of: file, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         guard reader >= 0 else { return false }
         defer { close(reader) }
@@ -65,7 +65,7 @@ public final class SupplyFolder {
     }
 
     /// A blocked file stays so, for who waits for it now, until what is returned is called, even when its folder goes.
-    public func hold(_ file: String, of name: String) throws -> () -> Void {
+    package func hold(_ file: String, of name: String) throws -> () -> Void {
         let descriptor = open(place(of: file, name), O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { throw SupplyFolderError(code: errno) }
         return {
@@ -74,7 +74,7 @@ public final class SupplyFolder {
         }
     }
 
-    public func remove(_ name: String) {
+    package func remove(_ name: String) {
         for file in names(in: "\(path)/\(name)") {
             unlink(place(of: file, name))
             rmdir(place(of: file, name))
@@ -98,6 +98,6 @@ public final class SupplyFolder {
     }
 }
 
-public struct SupplyFolderError: Error {
-    public let code: Int32
+package struct SupplyFolderError: Error {
+    package let code: Int32
 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Where tests keep files: memory, unless it has no room or may not hold the programs that some tests write. What is about
 /// a disk names a folder of its own.
-public let scratchFolder: String = {
+package let scratchFolder: String = {
     let noExec: UInt = 8  // ST_NOEXEC, which glibc declares for C with its extensions alone
     var memory = statvfs()
     let isUsable =
@@ -12,34 +12,34 @@ public let scratchFolder: String = {
 }()
 
 /// A new empty directory; the test removes what it puts there.
-public func makeTemporaryDirectory(in parent: String = scratchFolder) throws -> String {
+package func makeTemporaryDirectory(in parent: String = scratchFolder) throws -> String {
     var template = Array("\(parent)/waypost-test-XXXXXX".utf8CString)
     guard let path = mkdtemp(&template) else { throw TemporaryDirectoryError(code: errno) }
     return String(cString: path)
 }
 
 /// No temporary directory could be made.
-public struct TemporaryDirectoryError: Error {
-    public let code: Int32
+package struct TemporaryDirectoryError: Error {
+    package let code: Int32
 
-    public init(code: Int32) { self.code = code }
+    package init(code: Int32) { self.code = code }
 }
 
 /// A directory of its own for one test, removed afterwards.
-public final class TemporaryDirectory: Sendable {
-    public let path: String
+package final class TemporaryDirectory: Sendable {
+    package let path: String
 
-    public init() throws {
+    package init() throws {
         path = try makeTemporaryDirectory()
     }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    public func read(_ name: String) throws -> String {
+    package func read(_ name: String) throws -> String {
         try String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
     }
 
-    public func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws {
+    package func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws {
         let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         guard descriptor >= 0 else { throw TemporaryDirectoryError(code: errno) }
         defer { close(descriptor) }
@@ -49,7 +49,7 @@ public final class TemporaryDirectory: Sendable {
         }
     }
 
-    public func makeDirectory(_ name: String) throws {
+    package func makeDirectory(_ name: String) throws {
         guard mkdir("\(path)/\(name)", 0o700) == 0 else { throw TemporaryDirectoryError(code: errno) }
     }
 }

@@ -4,10 +4,10 @@ import Testing
 /// For suites whose tests mostly wait for another program: many of them run at once, each on a thread of its own.
 ///
 /// Otherwise there are as many threads as processors, and a test that waits holds one.
-public struct WaitingTrait: SuiteTrait, TestTrait, TestScoping {
-    public var isRecursive: Bool { true }
+package struct WaitingTrait: SuiteTrait, TestTrait, TestScoping {
+    package var isRecursive: Bool { true }
 
-    public func provideScope(
+    package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         try await withTaskExecutorPreference(WaitingThreads.shared) { try await function() }
@@ -15,7 +15,7 @@ public struct WaitingTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == WaitingTrait {
-    public static var waiting: Self { Self() }
+    package static var waiting: Self { Self() }
 }
 
 private final class WaitingThreads: TaskExecutor {

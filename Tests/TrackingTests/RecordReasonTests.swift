@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import Tracking
+import WaypostTracking
 
 @Suite struct RecordReasonTests {
     /// The table of reasons in `docs/profiles.md` names each that a location can have, under its event.

@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct RequestTests {
     @Test func paceBeforeAnyFixIsKeptForTheFirst() throws {

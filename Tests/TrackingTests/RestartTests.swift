@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct RestartTests {
     /// Stops the process at the end of the first script, and starts it with the rest after `pause` seconds of no process.

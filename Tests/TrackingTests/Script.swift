@@ -1,6 +1,6 @@
-import Positioning
 import TestSupport
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 #if canImport(Glibc)
     import Glibc

@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// What holds whatever happens: any order of events, any values, any times, any restarts.
 @Suite struct TrackerPropertyTests {

@@ -1,5 +1,5 @@
 import ConfigurationTestSupport
-import Delivery
+import Profiles
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Configuration
 import ConfigurationTestSupport
-import Delivery
 import Foundation
+import Profiles
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 import Configuration
 import ConfigurationTestSupport
-import Delivery
 import Foundation
-import Positioning
+import Profiles
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import WaypostCLI
 

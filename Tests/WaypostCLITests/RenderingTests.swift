@@ -1,10 +1,12 @@
 import Configuration
 import Delivery
 import Foundation
-import Positioning
+import Hash
+import Network
+import Profiles
 import TestSupport
 import Testing
-import Uplink
+import WaypostCore
 
 @testable import WaypostCLI
 

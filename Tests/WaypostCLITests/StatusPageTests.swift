@@ -1,6 +1,6 @@
-import ControlProtocol
-import Positioning
 import Testing
+import WaypostControl
+import WaypostCore
 
 @testable import WaypostCLI
 

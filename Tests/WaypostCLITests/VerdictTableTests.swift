@@ -1,6 +1,7 @@
 import Configuration
-import Delivery
 import Foundation
+import Profiles
+import Protocols
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import Delivery
-import Positioning
-import Uplink
-
 @testable import Configuration
+@testable import Network
+@testable import Profiles
+@testable import Protocols
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever a server answers to a batch of any built-in profile, a row that the body names as refused
 /// is not settled as accepted, and half a body settles nothing where the profile reads bodies.

@@ -1,6 +1,5 @@
-import Positioning
-
 @testable import Places
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever transmitters send, in whatever order with windows of scanning, other lists and restarts, ENTER and EXIT
 /// of each region alternate, and a deadline that was reached does not come again.

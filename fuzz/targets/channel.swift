@@ -1,7 +1,5 @@
-import JSON
-import Positioning
-
 @testable import Channel
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever the service of the channel says, and whatever the owner does, there is one transport at a
 /// time and frames go into an open one; numbered frames leave no number out; each message is settled once; viewers come

@@ -1,6 +1,5 @@
-import Positioning
-
 @testable import Configuration
+@testable import WaypostCore
 
 /// libFuzzer entry: any text is a configuration or has problems, each at a line and column that the text has.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,12 +1,10 @@
 import CLinux
-import Delivery
 import Glibc
-import JSON
-import Positioning
 
-@testable import Agent
-@testable import ControlProtocol
-@testable import EventLoop
+@testable import Daemon
+@testable import WaypostControl
+@testable import WaypostCore
+@testable import WaypostHost
 
 /// libFuzzer entry: whatever clients send, in whatever pieces, and however they end, the server answers each line of theirs
 /// once and in its order, one in a turn of the loop, and keeps a frame in each direction at most.

@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+@testable import Protocols
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever `Retry-After` and `Date` say, the wait is none or some, is the one that is written when it is
 /// written in seconds, and no date is off by more than the ten thousand years that dates can have. The first line is the

@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+@testable import WaypostCore
+@testable import WaypostNMEA
 
 /// libFuzzer entry: any bytes, cut in any way, give the same epochs as in one piece, whatever the settings; and going on
 /// behind any epoch gives the rest. The last byte chooses settings, the two before it the seed of the cuts, so that a log

@@ -1,7 +1,6 @@
-import Positioning
-
 @testable import Places
-@testable import Tracking
+@testable import WaypostCore
+@testable import WaypostTracking
 
 /// libFuzzer entry: any text is a list of geofences in each of its forms or has mistakes, named in few words; a fence that is
 /// taken is one that the configuration would take, and no position outside of its rectangle is near it. The monitor takes all

@@ -1,8 +1,7 @@
-import Positioning
-
-@testable import NMEA
 @testable import Sensors
-@testable import Tracking
+@testable import WaypostCore
+@testable import WaypostNMEA
+@testable import WaypostTracking
 
 /// libFuzzer entry: whatever gpsd, or who answers in its place, tells in whatever order and pieces, what is kept of its texts
 /// stays within a number of bytes, each epoch is told once with values that a receiver can have, and the tracker takes them.

@@ -1,7 +1,6 @@
-import NMEA
-import Positioning
-
-@testable import Replay
+@testable import Inspect
+@testable import WaypostCore
+@testable import WaypostNMEA
 
 /// libFuzzer entry: whatever a log is, by its content NMEA, gpsd's JSON or GPX, it is read or refused, the same in pieces of
 /// any length, and its epochs are counted and have values that a receiver can have.

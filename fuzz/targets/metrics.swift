@@ -1,10 +1,10 @@
 import Glibc
-@testable import Positioning
 
-@testable import Agent
-@testable import ControlProtocol
-@testable import EventLoop
+@testable import Daemon
 @testable import Sensors
+@testable import WaypostControl
+@testable import WaypostCore
+@testable import WaypostHost
 
 /// libFuzzer entry: whatever clients of the metrics port send, in whatever pieces, and however they end, each gets one complete
 /// answer at most, the numbers only for their question under our own name, and what the server keeps is bounded.

@@ -1,6 +1,5 @@
-import Positioning
-
-@testable import Live
+@testable import Protocols
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever a server sends, in whatever pieces, and whatever the owner does, each publish is settled
 /// once or named as unsettled at the end, the window holds, what goes out are whole packets, and a deadline that was

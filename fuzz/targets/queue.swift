@@ -1,9 +1,10 @@
 import CSQLite
 import CSimDisk
-import Delivery
-import Positioning
 
-@testable import Outbox
+@testable import Delivery
+@testable import Profiles
+@testable import Queue
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever stands in the files of a queue, the daemon opens it or says that it is none, and goes on: it
 /// takes rows, forms batches and settles them, keeps what it has taken over a restart, reads and writes no more than a

@@ -1,10 +1,8 @@
-import JSON
-import Positioning
-import Uplink
-
-@testable import Agent
 @testable import Configuration
+@testable import Daemon
+@testable import Network
 @testable import Remote
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever a server sends as a document, what is accepted changes no endpoint, no rule of what is
 /// allowed, and nothing beyond a range. A command is carried out once, and only for this device, also over restarts; an

@@ -1,11 +1,9 @@
-import Delivery
-import NMEA
-import Positioning
-import Sensors
-
-@testable import Agent
-@testable import Outbox
-@testable import Tracking
+@testable import Daemon
+@testable import Queue
+@testable import Sensors
+@testable import WaypostCore
+@testable import WaypostNMEA
+@testable import WaypostTracking
 
 /// libFuzzer entry: what a queue tells of the process before may be any bytes. The daemon goes on from it or starts afresh;
 /// what it takes comes back as it is when it is stored again, and keeps its meaning. The first byte says what the rest is.

@@ -1,6 +1,5 @@
-import Positioning
-
-@testable import Agent
+@testable import Daemon
+@testable import WaypostCore
 
 /// libFuzzer entry: what a token command prints or an issuer answers gives a token that a header can hold, for a time that
 /// is some, or words for people of which none was in it. A token that says when it expires says a time.

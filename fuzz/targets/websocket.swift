@@ -1,6 +1,5 @@
-import Positioning
-
-@testable import Live
+@testable import Protocols
+@testable import WaypostCore
 
 /// libFuzzer entry: whatever a server sends, in whatever pieces, and whatever the owner does, messages are whole and
 /// bounded, what goes out are whole masked frames, the end comes once, and a deadline that was reached does not come

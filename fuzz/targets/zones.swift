@@ -1,6 +1,5 @@
-import Positioning
-
-@testable import Tracking
+@testable import WaypostCore
+@testable import WaypostTracking
 
 /// libFuzzer entry: any bytes are a time zone file (or, where they do not begin as one, a rule by itself) or none. One that is
 /// taken answers for every time with an offset that holds until the change that is told; and hours by it begin and end when

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// A location as viewers of the channel read it: a GeoJSON feature with exactly the members that they accept.
 package struct ChannelFeature: Hashable, Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// One message on the channel of a trackable: a location, and those before it that no message had as its own.
 package struct ChannelMessage: Hashable, Sendable {

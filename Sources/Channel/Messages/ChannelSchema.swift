@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What viewers accept. Anything else ends the subscription of some of them for ever, so what is written is read again
 /// by these rules before it is sent.

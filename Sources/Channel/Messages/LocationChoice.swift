@@ -1,6 +1,6 @@
-import Delivery
-import Positioning
-import Tracking
+import Profiles
+import WaypostCore
+import WaypostTracking
 
 /// Which rows the next message of a trackable takes. The channel is a live view, so a backlog is never replayed: the
 /// newest selected row is the location, and the newest rows before it ride along.

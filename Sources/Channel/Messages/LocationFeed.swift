@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// When the locations of one trackable become messages of one name, one in flight at a time.
 ///

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What viewers learn of a trackable before its first location.
 package struct PublisherPresence: Hashable, Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 extension Resolution {
     /// What a request in milliseconds is cut to: beyond it a number is not exact any more.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Our own membership of a channel: entered after each attaching, brought up to date, one frame in flight at a time.
 struct OwnPresence: Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What a member of the presence says of itself.
 package enum PresenceData: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// One change of presence as the service reports it.
 package struct PresenceItem: Hashable, Sendable {

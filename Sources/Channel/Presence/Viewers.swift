@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// The subscribers of a trackable, from the presence on its channel.
 struct Viewers: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How long to wait for the next attempt, of a connection and of a channel.
 enum AttemptPause {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension ChannelClient {
     package struct Settings: Hashable, Sendable {

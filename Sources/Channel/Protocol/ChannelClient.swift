@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The publisher's side of the channels on which viewers watch trackables: Ably's realtime protocol, as far as Asset
 /// Tracking uses it, in JSON over one WebSocket that somebody else carries.

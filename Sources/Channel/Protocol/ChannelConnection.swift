@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The connection to the service: opening, resuming, credentials and silence. It knows of no channel.
 struct ChannelConnection: Sendable {

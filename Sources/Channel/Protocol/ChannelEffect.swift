@@ -1,4 +1,4 @@
-import Tracking
+import WaypostTracking
 
 extension ChannelClient {
     /// What the owner has to do, in this order.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What all channels of a connection share: the numbered frames, their limit, and what is to be done.
 struct ChannelLine: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// A frame that we send.
 package enum ClientFrame: Hashable, Sendable, CustomStringConvertible {

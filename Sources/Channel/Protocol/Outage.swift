@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The time without a connection, and when the next attempt is.
 struct Outage: Sendable {

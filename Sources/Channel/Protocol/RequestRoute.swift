@@ -1,6 +1,4 @@
-import Delivery
-import JSON
-import Positioning
+import WaypostCore
 
 /// The way to the service by single requests, for networks that let no WebSocket through. Messages arrive by it, and it is
 /// asked who watches; nobody can be present by it.

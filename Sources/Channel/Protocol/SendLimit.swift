@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How many frames may go out in any second. The service cuts off whoever sends more than 50.
 struct SendLimit: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// A frame of the service, as far as we read it.
 struct ServerFrame: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What the service has said of the connection, and when it last said anything.
 struct Session: Sendable {

@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// The channel of one trackable, on whatever connection there is.
 struct TrackedChannel: Sendable {

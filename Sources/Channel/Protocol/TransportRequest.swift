@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// The connection that the owner is to open: a WebSocket to a host, with a query.
 package struct TransportRequest: Hashable, Sendable, CustomStringConvertible {

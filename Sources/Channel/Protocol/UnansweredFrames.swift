@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Numbered frames that the service has not answered, in the order of sending.
 struct UnansweredFrames: Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What the service says of something that it refuses.
 package struct ChannelError: Error, Hashable, Sendable {

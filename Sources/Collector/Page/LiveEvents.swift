@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// What is sent to pages, as lines of JSON. Their reader is Sources/Pages/live/arrivals.js.
 enum LiveEvents {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What a person wants to know of the settings that a device is to have, and of its commands.
 struct LiveRemote {

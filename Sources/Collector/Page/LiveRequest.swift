@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// What a person wants to know of a request, and of the locations that came with it.
 struct LiveRequest {

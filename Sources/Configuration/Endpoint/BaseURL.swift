@@ -1,5 +1,4 @@
-import Delivery
-import Positioning
+import WaypostCore
 
 /// Where an endpoint is: a scheme, a host, perhaps a port and a path.
 package struct BaseURL: Equatable {

@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// The profiles that come with waypost: TOML files, parsed like those of a user when they are needed.
 package enum BuiltInProfiles {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How we authenticate to an endpoint. Names are those of `EndpointConfig.secrets`.
 package enum EndpointAuth: Hashable, Sendable {

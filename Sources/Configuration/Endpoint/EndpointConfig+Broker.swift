@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 extension EndpointSettings {
     /// `publish_rate`, `keepalive`, `client_id` and `no_subscriber`: keys of endpoints whose profile is one of MQTT.

@@ -1,4 +1,5 @@
-import Delivery
+import Profiles
+import Protocols
 
 extension EndpointConfig {
     /// What makes a connection to a broker, but for the client id. Endpoints with equal ones share the connection.

@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// A header that the endpoint itself has, as a template.
 struct OwnHeader {

@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 extension EndpointSettings {
     /// `metered_interfaces` and `metered`: what the way out may cost.

@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 extension ProfileSuggestions {
     /// `profile` and `verbose`. Where the name or what it extends is wrong, the profile `waypost` is used, so that the

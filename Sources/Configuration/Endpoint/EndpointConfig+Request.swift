@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 extension EndpointConfig {
     /// A secret that the file names, looked up.

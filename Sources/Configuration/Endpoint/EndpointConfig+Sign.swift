@@ -1,4 +1,4 @@
-import Uplink
+import Network
 
 extension EndpointConfig {
     private enum Scheme: String, CaseIterable {

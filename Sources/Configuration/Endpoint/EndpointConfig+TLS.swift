@@ -1,6 +1,7 @@
-import Delivery
 import Glibc
-import Uplink
+import Hash
+import Network
+import Profiles
 
 extension EndpointConfig {
     /// A PEM file that the configuration names, looked into.

@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 extension EndpointConfig {
     /// `data_tracking_config` holds the settings of an endpoint under NextBillion's names.

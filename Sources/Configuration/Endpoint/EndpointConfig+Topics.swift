@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 extension EndpointConfig {
     /// A name that is nobody's, to see whether a topic depends on a name.

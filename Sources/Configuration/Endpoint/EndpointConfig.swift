@@ -1,11 +1,12 @@
-import Delivery
-import Positioning
+import Profiles
+import Protocols
+import WaypostCore
 
 /// An endpoint with what its requests carry besides the rows.
-public struct EndpointConfig: Hashable, Sendable {
-    public var settings: EndpointSettings
+package struct EndpointConfig: Hashable, Sendable {
+    package var settings: EndpointSettings
     /// The profile with what it extends, as it was written: with what it suggests for `auth` and `sign`.
-    public var profileTree = ProfileNode(.table([]))
+    package var profileTree = ProfileNode(.table([]))
     /// Where the secrets are that templates, `auth` and `sign` name. Values are read when they are needed.
     package var secrets: [String: Secret.Reference] = [:]
     package var auth: EndpointAuth?
@@ -14,12 +15,12 @@ public struct EndpointConfig: Hashable, Sendable {
     /// The default is `host`.
     package var signingClock = SigningClock.host
     /// A secret goes out with each request, or signs it.
-    public var carriesSecret = false
+    package var carriesSecret = false
 
-    public init(settings: EndpointSettings) { self.settings = settings }
+    package init(settings: EndpointSettings) { self.settings = settings }
 
     /// What is added to the headers of the profile, with `***` for what is secret or differs from attempt to attempt.
-    public var shownHeaders: [UplinkRequest.Header] {
+    package var shownHeaders: [UplinkRequest.Header] {
         var shown: [UplinkRequest.Header] = []
         switch auth {
         case .bearer: shown.append(.init("Authorization", "Bearer ***"))
@@ -76,5 +77,5 @@ public struct EndpointConfig: Hashable, Sendable {
     }
 
     /// Templates may name `auth.token`.
-    public var hasToken: Bool { auth?.givesToken ?? false }
+    package var hasToken: Bool { auth?.givesToken ?? false }
 }

@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// The profiles that an endpoint can name: those that come with waypost and those of the file.
 package struct ProfileLibrary {

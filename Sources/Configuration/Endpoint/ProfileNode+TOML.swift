@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 extension ProfileNode {
     /// A table of TOML as a profile. Dates, which no profile takes, become texts that any profile reader rejects.

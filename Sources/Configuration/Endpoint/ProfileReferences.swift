@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// The constants of an endpoint that the texts of a profile name.
 struct ProfileReferences: Equatable {

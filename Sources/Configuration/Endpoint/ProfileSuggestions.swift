@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// The profile of an endpoint, as far as the endpoint's own keys take their defaults from it.
 struct ProfileSuggestions {

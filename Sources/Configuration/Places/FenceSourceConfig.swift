@@ -1,5 +1,5 @@
 import Places
-import Tracking
+import WaypostTracking
 
 /// A server that lists geofences: `[[geofences.source]]`.
 package struct FenceSourceConfig: ListSource {

@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// A list that is fetched from a server again and again, such as geofences.
 package struct ListSourceConfig: Hashable, Sendable {

@@ -1,30 +1,30 @@
-import Positioning
+import WaypostCore
 
 /// What a configuration may refer to outside its own text.
-public struct ConfigurationEnvironment {
+package struct ConfigurationEnvironment {
     /// Of the process: `${env:NAME}`, `STATE_DIRECTORY`, `RUNTIME_DIRECTORY`, `CREDENTIALS_DIRECTORY`.
-    public var variables: [String: String]
+    package var variables: [String: String]
     /// `${hostname}`; nil when the host has none.
-    public var hostname: () -> String?
+    package var hostname: () -> String?
     /// `${machine_id}` and the device named `machine`: 16 hex digits that are derived from the machine id for this
     /// application alone, never the machine id itself; nil when the host has none.
-    public var machineID: () -> String?
+    package var machineID: () -> String?
     /// An earlier date of a live receiver is due to the rollover of its week number; nil = accept it.
-    public var buildDate: CivilDate?
+    package var buildDate: CivilDate?
     /// Whether a `credential:` that cannot be looked up is an error. `check` sets false: outside of the unit there is no
     /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
-    public var requiresCredentials: Bool
+    package var requiresCredentials: Bool
     /// Whether another process runs with the configuration: secrets that it may have and this one has not, in variables and
     /// in files of another user, are taken for good.
-    public var isForeign = false
+    package var isForeign = false
     /// Contents of files that a configuration names, by path, in place of those on disk.
     var included: [String: [UInt8]] = [:]
     /// The tz database.
-    public var zoneInfo = "/usr/share/zoneinfo"
+    package var zoneInfo = "/usr/share/zoneinfo"
     /// The time zone of the host: a file of that database, or a link to one.
-    public var localTime = "/etc/localtime"
+    package var localTime = "/etc/localtime"
 
-    public init(
+    package init(
         variables: [String: String], hostname: @escaping () -> String?, machineID: @escaping () -> String?,
         buildDate: CivilDate? = nil, requiresCredentials: Bool = true
     ) {

@@ -1,19 +1,19 @@
-import Delivery
+import Profiles
 
 /// One thing that is wrong, or doubtful, in the configuration.
-public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
+package struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
     /// nil when the problem is not at one place of one file.
-    public var position: SourcePosition?
+    package var position: SourcePosition?
     /// Dotted path of the key; nil for a file that is not TOML, or cannot be read.
-    public var key: String?
+    package var key: String?
     /// Without position and key; never holds the value of a secret.
-    public var message: String
+    package var message: String
     /// The key or table is unknown: another that is missing may be this one with a typo.
     var isUnknownName: Bool
     /// Another user, or a process with other variables, may find nothing wrong here.
-    public var dependsOnReader: Bool
+    package var dependsOnReader: Bool
 
-    public init(_ message: String, at position: SourcePosition? = nil, key: String? = nil) {
+    package init(_ message: String, at position: SourcePosition? = nil, key: String? = nil) {
         self.init(message, at: position, key: key, isUnknownName: false)
     }
 
@@ -29,18 +29,18 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
     }
 
     /// `file:line:column: key: found …, expected … (did you mean …?)`, in one line whatever the names of keys and files are.
-    public var description: String {
+    package var description: String {
         [position?.description, key, message].compactMap { $0 }.joined(separator: ": ").visible(bytesMax: .max)
     }
 }
 
 /// Everything that keeps a configuration from being used, in the order of the files and lines. Exit status 78.
-public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConvertible {
-    public var problems: [ConfigurationProblem]
+package struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConvertible {
+    package var problems: [ConfigurationProblem]
     /// What would have been doubtful besides.
-    public var warnings: [ConfigurationProblem]
+    package var warnings: [ConfigurationProblem]
 
-    public init(_ problems: [ConfigurationProblem], warnings: [ConfigurationProblem] = []) {
+    package init(_ problems: [ConfigurationProblem], warnings: [ConfigurationProblem] = []) {
         self.problems = problems
         self.warnings = warnings
     }
@@ -51,5 +51,5 @@ public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConv
     }
 
     /// One line for each problem.
-    public var description: String { problems.map(\.description).joined(separator: "\n") }
+    package var description: String { problems.map(\.description).joined(separator: "\n") }
 }

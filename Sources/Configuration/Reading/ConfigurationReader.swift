@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// Walks the tables of a configuration, collects every problem, and remembers which keys exist and what they became.
 ///

@@ -1,35 +1,35 @@
-import Delivery
+import Profiles
 
 /// Every key with the value that is in force.
-public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
+package struct EffectiveConfiguration: Sendable, CustomStringConvertible {
     /// One key.
-    public struct Entry: Hashable, Sendable {
+    package struct Entry: Hashable, Sendable {
         /// With brackets: `[tracking]`, `[[endpoint]]`.
-        public var table: String
-        public var key: String
+        package var table: String
+        package var key: String
         /// As TOML; nil = unset. A secret is its reference, never its value.
-        public var value: String?
+        package var value: String?
         /// nil = the built-in default.
-        public var origin: SourcePosition?
+        package var origin: SourcePosition?
         /// Where the default comes from when it is not built in, such as `preset "active"`.
-        public var note: String?
+        package var note: String?
         /// To write it means something even with the default.
         package var countsWhenWritten = false
         package var effect: ChangeEffect
     }
 
-    public var entries: [Entry] = []
+    package var entries: [Entry] = []
 
     package init() {}
 
     /// Whether a key is in a file; false for a default.
     /// - Parameter table: with brackets: `[source]`.
-    public func isWritten(_ key: String, in table: String) -> Bool {
+    package func isWritten(_ key: String, in table: String) -> Bool {
         entries.contains { $0.table == table && $0.key == key && $0.origin != nil }
     }
 
     /// The file that would give the same configuration, but for secrets in the paths of URLs, which are masked: `key = value  # from file:line`, or `# default`.
-    public var description: String {
+    package var description: String {
         var text = ""
         var table: String?
         var keys: Set<String> = []

@@ -1,5 +1,4 @@
-import Delivery
-import Positioning
+import WaypostCore
 
 /// Replaces `${env:NAME}`, `${hostname}` and `${machine_id}`; `$$` is a plain `$`.
 ///

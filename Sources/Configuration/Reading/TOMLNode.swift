@@ -1,6 +1,6 @@
 import CTOML
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// A value of a TOML file and its position.
 struct TOMLNode {

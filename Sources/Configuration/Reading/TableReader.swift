@@ -1,4 +1,4 @@
-import Delivery
+import Profiles
 
 /// One table of the configuration, read key by key.
 final class TableReader {

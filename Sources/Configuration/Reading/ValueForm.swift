@@ -1,5 +1,5 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// How a key is written: what is accepted, how it is described when something else is found, how it is shown.
 struct ValueForm<Value> {

@@ -1,11 +1,10 @@
-import Delivery
-import Live
-import Positioning
+import Hash
+import Protocols
 import Remote
-import Uplink
+import WaypostCore
 
 /// What a server may do with the settings of this device.
-public struct RemoteConfig: Hashable, Sendable {
+package struct RemoteConfig: Hashable, Sendable {
     /// What shows that the owner wrote a document.
     package enum Key: Hashable, Sendable {
         case secret(Secret.Reference)

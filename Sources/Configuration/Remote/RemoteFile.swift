@@ -1,6 +1,6 @@
 import Glibc
-import Positioning
 import Remote
+import WaypostCore
 
 /// Where settings from afar and their trial are kept: one file beside the queue, replaced as a whole.
 ///

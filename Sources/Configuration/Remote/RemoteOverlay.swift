@@ -1,6 +1,6 @@
-import Delivery
-import JSON
+import Profiles
 import Remote
+import WaypostCore
 
 /// What a document makes of a configuration.
 package enum RemoteOverlay {

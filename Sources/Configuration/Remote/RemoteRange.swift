@@ -1,6 +1,5 @@
-import JSON
-import Positioning
 import Remote
+import WaypostCore
 
 /// Between which values a document may set a key: what is beyond becomes the nearest end.
 package struct RemoteRange: Hashable, Sendable {

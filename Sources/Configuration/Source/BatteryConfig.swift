@@ -1,16 +1,16 @@
 import Sensors
-import Tracking
+import WaypostTracking
 
 /// What is known of battery and external power, and from where.
-public struct BatteryConfig: Hashable, Sendable {
+package struct BatteryConfig: Hashable, Sendable {
     /// nil = from the control socket only.
-    public var supplies: SupplySettings?
+    package var supplies: SupplySettings?
 
     /// The supplies of the kernel.
-    public struct SupplySettings: Hashable, Sendable {
+    package struct SupplySettings: Hashable, Sendable {
         /// The default is `/sys/class/power_supply`.
-        public var root = "/sys/class/power_supply"
-        public var selection = PowerSupplies.Selection()
+        package var root = "/sys/class/power_supply"
+        package var selection = PowerSupplies.Selection()
     }
 
     /// - Parameter isLive: the receiver is one that measures now. The battery of this host has nothing to do with a log

@@ -1,25 +1,25 @@
 import Places
-import Positioning
+import WaypostCore
 
 /// Which beacons are looked for, and when.
-public struct BeaconConfig: Hashable, Sendable {
+package struct BeaconConfig: Hashable, Sendable {
     /// The default is false: no Bluetooth is touched.
-    public var isEnabled = false
-    public var regions: [BeaconRegion] = []
+    package var isEnabled = false
+    package var regions: [BeaconRegion] = []
     /// While the asset is parked.
-    public var scan = ScanWindows()
+    package var scan = ScanWindows()
 
     /// A window of scanning in each period.
-    public struct ScanWindows: Hashable, Sendable {
+    package struct ScanWindows: Hashable, Sendable {
         /// The default is 10 s.
-        public var window = Duration.seconds(10)
+        package var window = Duration.seconds(10)
         /// The default is 60 s; the same as `window` = without a pause.
-        public var period = Duration.seconds(60)
+        package var period = Duration.seconds(60)
 
-        public init() {}
+        package init() {}
     }
 
-    public init() {}
+    package init() {}
 
     /// - Parameters:
     ///   - regionTables: those of `regions`.

@@ -1,17 +1,17 @@
 /// What records say of the networks around; nothing by default.
-public struct ContextConfig: Hashable, Sendable {
+package struct ContextConfig: Hashable, Sendable {
     /// Who knows which Wi-Fi network is used; nil = it is not asked for.
-    public var wifi: WiFi?
+    package var wifi: WiFi?
     /// The address of this host on the route out.
-    public var hasAddress = false
+    package var hasAddress = false
 
-    public enum WiFi: Hashable, Sendable {
+    package enum WiFi: Hashable, Sendable {
         case networkManager
         /// The folder of its control sockets.
         case supplicant(folder: String)
     }
 
-    public init() {}
+    package init() {}
 
     init(reading table: TableReader) {
         enum Source: CaseIterable { case off, networkManager, supplicant }

@@ -1,7 +1,6 @@
-import Delivery
-import NMEA
-import Positioning
 import Sensors
+import WaypostCore
+import WaypostNMEA
 
 extension SourceConfig {
     fileprivate enum Kind: String, CaseIterable { case serial, gpsd, file, tcp, udp }

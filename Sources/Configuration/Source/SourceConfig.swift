@@ -1,9 +1,9 @@
-import NMEA
-import Positioning
 import Sensors
+import WaypostCore
+import WaypostNMEA
 
 /// Where the fixes come from.
-public enum SourceConfig: Sendable {
+package enum SourceConfig: Sendable {
     case serial(SerialSettings)
     case gpsd(GPSDSettings)
     case file(FileSettings)
@@ -11,7 +11,7 @@ public enum SourceConfig: Sendable {
     case udp(UDPSettings)
 
     /// How its bytes are decoded.
-    public var decoding: NMEADecoder.Settings {
+    package var decoding: NMEADecoder.Settings {
         switch self {
         case .serial(let settings): settings.decoder
         case .gpsd(let settings): settings.decoder

@@ -1,7 +1,7 @@
 import Glibc
 import Places
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension GeofenceMonitor.Settings {
     /// The fences of the file and those of the list that it names, which must agree on their ids.

@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// The rules that are written, with those of the tables that they override; nil = none is.
 package struct WrittenRules: Sendable {

@@ -1,6 +1,5 @@
-import Delivery
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension ResolutionSettings {
     /// What decides about resolutions, besides the resolutions themselves.

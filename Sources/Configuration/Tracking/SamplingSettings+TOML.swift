@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Interval, displacement and angle under one word. The vendors' modes of the same names publish no numbers; these are
 /// ours.

@@ -1,7 +1,8 @@
-import Delivery
 import Glibc
-import Positioning
-import Tracking
+import Profiles
+import WaypostCore
+import WaypostHost
+import WaypostTracking
 
 extension Timetable {
     init(reading table: TableReader) {

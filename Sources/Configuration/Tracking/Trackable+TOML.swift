@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension Trackable {
     /// If the file has none there is one, named after the device.

@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension Tracker.Settings {
     mutating func read(_ table: TableReader) {

@@ -1,9 +1,9 @@
-import Positioning
+import WaypostCore
 
 /// What happens to the oldest unsent rows.
-public struct BatchPlan: Sendable {
+package struct BatchPlan: Sendable {
     /// Why a row is not sent to this endpoint.
-    public enum Settled: Hashable, Sendable {
+    package enum Settled: Hashable, Sendable {
         /// A value that the server needs is unknown (`require`).
         case unfit(String)
         /// Older than `max_age`.
@@ -17,8 +17,8 @@ public struct BatchPlan: Sendable {
     }
 
     /// Indices into the rows, rising within a batch; each becomes a batch of its own, in this order.
-    public var batches: [[Int]] = []
-    public var settled: [(index: Int, why: Settled)] = []
+    package var batches: [[Int]] = []
+    package var settled: [(index: Int, why: Settled)] = []
     /// Number of the oldest rows that this plan covers; the others wait.
-    public var consumed: Int = 0
+    package var consumed: Int = 0
 }

@@ -1,14 +1,15 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// Decides about the oldest unsent rows of one endpoint: which go out together, and which never do.
-public struct BatchPlanner {
+package struct BatchPlanner {
     private let settings: EndpointSettings
 
-    public init(_ settings: EndpointSettings) { self.settings = settings }
+    package init(_ settings: EndpointSettings) { self.settings = settings }
 
     /// Maximum number of rows that a plan looks at for batches of at most `limit`: rows of several trackables may
     /// alternate, and many superseded ones go at once.
-    public func depth(limit: Int) -> Int {
+    package func depth(limit: Int) -> Int {
         let depth = rowsPerRequest(limit)
         if settings.delivery == .latest { return max(depth, 256) }
         return settings.profile.gathersTrackables ? depth.multipliedReportingOverflow(by: 4).partialValue : depth
@@ -22,12 +23,10 @@ public struct BatchPlanner {
     ///   - isEnd: no row waits after these.
     ///   - ages: nil = nothing expires.
     ///   - shown: with `delivery = "latest"`, times up to which the server has seen positions; see `PositionFeed`.
-    public func plan(
+    package func plan(
         _ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?, shown: [String?: UTCTime] = [:]
     ) -> BatchPlan {
-        let compiled = settings.profile.compiled
-        let presented = compiled.parts.geofenceActions == nil ? rows : rows.map(compiled.presented)
-        var planning = Planning(settings: settings, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
+        var planning = Planning(settings: settings, rows: rows, limit: rowsPerRequest(limit), isEnd: isEnd)
         return planning.plan(ages, shown)
     }
 
@@ -43,18 +42,15 @@ private struct Planning {
     let rows: [QueuedLocation]
     let limit: Int
     let isEnd: Bool
-    private let compiled: CompiledProfile
-    /// For values of single rows only.
-    private let context: BatchContext
+    private let rules: RowRules
     private var plan = BatchPlan()
 
     init(settings: EndpointSettings, rows: [QueuedLocation], limit: Int, isEnd: Bool) {
         self.settings = settings
-        self.rows = rows
         self.limit = limit
         self.isEnd = isEnd
-        compiled = settings.profile.compiled
-        context = BatchContext(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+        rules = RowRules(settings)
+        self.rows = rules.presented(rows)
     }
 
     mutating func plan(_ ages: RowAges?, _ shown: [String?: UTCTime]) -> BatchPlan {
@@ -83,33 +79,15 @@ private struct Planning {
     }
 
     private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
-        if compiled.choice(for: row.location.event) == .skip { return .skipped }
-        if !row.location.isPlaced, !compiled.parts.withoutPosition.contains(row.location.event) { return .skipped }
-        // Nor is anything ended that the server was not told of.
-        if row.location.geofence?.entryIsUnplaced == true, !compiled.parts.withoutPosition.contains(.geofence) {
-            return .skipped
-        }
+        if rules.isSkipped(row) { return .skipped }
         if let ages, let maxAge = settings.maxAge, row.location.event.isPlain, ages.isOlder(row, than: maxAge) {
             return .expired
         }
-        for name in compiled.parts.require where context.value(name, of: row) == nil { return .unfit(name.rawValue) }
-        // Always there, except in rows that no trackable selected.
-        if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
-            row.location.trackable == nil
-        {
-            return .unfit(RecordName.trackable.rawValue)
+        return switch rules.objection(to: row) {
+        case .unfit(let name): .unfit(name)
+        case .refused(let rule): .refused(rule: rule)
+        case nil: nil
         }
-        for limit in compiled.parts.limits {
-            guard let value = context.value(limit.name, of: row), let key = limit.rule.broken(by: value) else {
-                continue
-            }
-            return .refused(rule: "limits.\(limit.name.rawValue).\(key)")
-        }
-        for name in compiled.parts.shared {
-            guard let word = row.word(name), word.utf8.contains(where: \.breaksHeader) else { continue }
-            return .refused(rule: "headers")
-        }
-        return nil
     }
 
     /// Plain fixes with a later row are superseded, and so are those of which the server has seen a later position. A gap counts as
@@ -122,7 +100,7 @@ private struct Planning {
         var kept: [Int] = []
         for index in sendable.reversed() {
             let row = rows[index]
-            let trackable = compiled.parts.namesTrackable ? row.location.trackable : nil
+            let trackable = settings.profile.namesTrackable ? row.location.trackable : nil
             let isPlain = row.location.event.isPlain || row.location.event == .gap
             if isPlain, let seen = shown[trackable], row.location.time <= seen {
                 plan.settled.append((index, .superseded))
@@ -155,14 +133,14 @@ private struct Planning {
     private mutating func runs(_ sendable: [Int]) -> [[Int]] {
         var batches: [[Int]] = []
         var run: [Int] = []
-        var choice: CompiledProfile.Choice?
+        var template: Int?
         for index in sendable {
-            let own = compiled.choice(for: rows[index].location.event)
-            if own != choice, !run.isEmpty {
+            let own = rules.template(for: rows[index].location.event)
+            if own != template, !run.isEmpty {
                 batches += fitting(run)
                 run = []
             }
-            choice = own
+            template = own
             run.append(index)
         }
         return batches + fitting(run)
@@ -215,7 +193,9 @@ private struct Planning {
     /// How many of the candidates fit `max_bytes`: at most one rendering for each halving, and usually none.
     private func fittingCount(_ candidates: [Int]) -> Int {
         guard !candidates.isEmpty else { return 0 }
-        if sizeBound(of: candidates) <= settings.profile.maxBytes || fits(candidates, candidates.count) {
+        if rules.sizeBound(of: candidates.lazy.map { rows[$0] }) <= settings.profile.maxBytes
+            || fits(candidates, candidates.count)
+        {
             return candidates.count
         }
         // `good` rows fit, `bad` rows do not.
@@ -228,27 +208,8 @@ private struct Planning {
         return good
     }
 
-    /// Ids are taken to be as long as they can be, since they do not exist yet.
     private func fits(_ candidates: [Int], _ count: Int) -> Bool {
-        let rows = candidates.prefix(count).map { self.rows[$0] }
-        let id = "00000000-\(settings.name)-\(rows.first?.seq ?? 0)-\(rows.last?.seq ?? 0)-g99"
-        let batch = Batch(
-            endpoint: settings.name, id: id, rows: rows, sentMs: 1_700_000_000_000,
-            outbox: [UInt8](repeating: 0, count: 16), newest: settings.profile.usesNewest ? rows.last : nil)
-        let context = RenderContext(identify: { _, _ in "00000000-0000-8000-8000-000000000000" })
-        return RequestRenderer(settings, in: context).request(for: batch).body.count <= settings.profile.maxBytes
-    }
-
-    /// An upper bound of the bytes of the body of these rows, without rendering it.
-    private func sizeBound(of candidates: [Int]) -> Int {
-        // Texts of endpoint and batch: a batch id consists of the endpoint's name and two numbers.
-        let own = max(settings.device.utf8.count, settings.baseURL.utf8.count, settings.name.utf8.count + 64)
-        var bound = compiled.boundOfFrame.bytes(longest: own)
-        for index in candidates {
-            let more = compiled.boundOfRow.bytes(longest: max(own, rows[index].longestText))
-            bound = bound.addingReportingOverflow(more).overflow ? .max : bound + more
-        }
-        return bound
+        rules.size(of: candidates.prefix(count).map { rows[$0] }) <= settings.profile.maxBytes
     }
 
     private func isFull(_ batch: [Int]) -> Bool { batch.count >= limit }

@@ -1,9 +1,10 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// The newest positions from memory, for an endpoint with `delivery = "latest"`: which of them are news to its server.
 ///
 /// No row is stored for them, and no answer to them settles one.
-public struct PositionFeed: Sendable {
+package struct PositionFeed: Sendable {
     private struct Position: Sendable {
         var time: UTCTime
         var coordinate: Coordinate
@@ -15,10 +16,10 @@ public struct PositionFeed: Sendable {
     private var underWay: (id: String, positions: [String?: Position])?
     private var lastNumber = Int64.min
 
-    public init() {}
+    package init() {}
 
     /// Times up to which the server has seen positions: an older row would move the asset back.
-    public var shown: [String?: UTCTime] { accepted.mapValues(\.time) }
+    package var shown: [String?: UTCTime] { accepted.mapValues(\.time) }
 
     /// A request with positions that the server has not seen. They have numbers like rows, beyond those of all rows: their
     /// times in milliseconds.
@@ -28,12 +29,12 @@ public struct PositionFeed: Sendable {
     ///   - outbox: uuid (16 bytes) of the queue.
     ///   - sentMs: host wall clock, Unix milliseconds.
     /// - Returns: the request, or nil without news; and whether other positions need a request of their own.
-    public mutating func next(
+    package mutating func next(
         _ positions: [Location], _ settings: EndpointSettings, outbox: [UInt8], sentMs: Int64?
     ) -> (batch: Batch?, hasMore: Bool) {
         var news: [(key: String?, position: Position, location: Location)] = []
         for location in positions {
-            let key = settings.profile.compiled.parts.namesTrackable ? location.trackable : nil
+            let key = settings.profile.namesTrackable ? location.trackable : nil
             let position = Position(time: location.time, coordinate: location.coordinate)
             // The date of the receiver was corrected.
             if let seen = accepted[key], seen.time > position.time { accepted[key] = nil }
@@ -59,7 +60,7 @@ public struct PositionFeed: Sendable {
     }
 
     /// The server has accepted the batch with this id, which may be one of rows.
-    public mutating func accepted(_ id: String) {
+    package mutating func accepted(_ id: String) {
         guard let underWay, underWay.id == id else { return }
         accepted.merge(underWay.positions) { $1 }
         self.underWay = nil

@@ -1,15 +1,15 @@
-import Positioning
+import WaypostCore
 
 /// What the ages of rows are judged by, at one moment.
-public struct AgeReference: Hashable, Sendable {
+package struct AgeReference: Hashable, Sendable {
     /// Boot clock.
-    public var now: EventTime
+    package var now: EventTime
     /// Boot clock when this process began: rows that an earlier one recorded are older.
-    public var started: EventTime
+    package var started: EventTime
     /// See `TrustedTime`; nil = there is none.
-    public var trusted: UTCTime?
+    package var trusted: UTCTime?
 
-    public init(now: EventTime, started: EventTime, trusted: UTCTime? = nil) {
+    package init(now: EventTime, started: EventTime, trusted: UTCTime? = nil) {
         self.now = now
         self.started = started
         self.trusted = trusted
@@ -20,7 +20,7 @@ public struct AgeReference: Hashable, Sendable {
 ///
 /// Rows that follow each other share a stretch, whose time is that of the newest: a row whose time is not known exactly
 /// counts as younger than it is, never as older.
-public struct RecordingTimes: Sendable {
+package struct RecordingTimes: Sendable {
     private struct Stretch {
         var seqs: ClosedRange<Int64>
         /// nil = an earlier process recorded them.
@@ -42,19 +42,19 @@ public struct RecordingTimes: Sendable {
     private var grain = finest
 
     /// - Parameter last: the newest row that an earlier process recorded.
-    public init(earlierThrough last: Int64 = 0) {
+    package init(earlierThrough last: Int64 = 0) {
         if last > 0 { stretches = [Stretch(seqs: 1...last)] }
     }
 
     /// The newest row that an earlier process recorded; nil = none.
-    public var earlierThrough: Int64? { stretches.last { $0.at == nil }?.seqs.upperBound }
+    package var earlierThrough: Int64? { stretches.last { $0.at == nil }?.seqs.upperBound }
 
     /// A row after all others was recorded.
     ///
     /// - Parameters:
     ///   - at: boot clock; nil = by an earlier process.
     ///   - first: no row of the queue has a smaller number.
-    public mutating func append(_ seq: Int64, at: EventTime?, first: Int64) {
+    package mutating func append(_ seq: Int64, at: EventTime?, first: Int64) {
         if let oldest = stretches.first, oldest.seqs.upperBound < first {
             stretches.removeAll { $0.seqs.upperBound < first }
             if stretches.isEmpty { grain = Self.finest }
@@ -94,7 +94,7 @@ public struct RecordingTimes: Sendable {
     }
 
     /// nil = by an earlier process. A row that is not known is as young as can be.
-    public subscript(seq: Int64) -> EventTime? {
+    package subscript(seq: Int64) -> EventTime? {
         var (low, high) = (0, stretches.count)
         while low < high {
             let middle = low + (high - low) / 2
@@ -108,14 +108,14 @@ public struct RecordingTimes: Sendable {
 /// How old rows are: by the boot clock where this process recorded them, else by `TrustedTime`.
 ///
 /// The date of the GNSS receiver is not used: it may be wrong for a minute or for years.
-public struct RowAges: Sendable {
+package struct RowAges: Sendable {
     /// Milliseconds that a clock may be ahead of the trusted time, and still have given the date of a row.
     private static let tolerance = UTCTime.millisecondsPerDay
 
     private let reference: AgeReference
     private let recorded: RecordingTimes
 
-    public init(_ reference: AgeReference, _ recorded: RecordingTimes) {
+    package init(_ reference: AgeReference, _ recorded: RecordingTimes) {
         self.reference = reference
         self.recorded = recorded
     }
@@ -123,7 +123,7 @@ public struct RowAges: Sendable {
     /// - Parameters:
     ///   - time: of the location, Unix milliseconds.
     ///   - receivedMs: host wall clock at receipt, Unix milliseconds; nil = unknown.
-    public func isOlder(seq: Int64, time: Int64, receivedMs: Int64?, than age: Duration) -> Bool {
+    package func isOlder(seq: Int64, time: Int64, receivedMs: Int64?, than age: Duration) -> Bool {
         let at = recorded[seq]
         if reference.now.duration(since: at ?? reference.started) > age { return true }
         guard at == nil, let oldest = oldestMs(age), let trusted = reference.trusted else { return false }
@@ -134,13 +134,13 @@ public struct RowAges: Sendable {
     }
 
     /// Whether a row from this one on is older by the boot clock, if none was removed.
-    public func isAnyOlder(from seq: Int64, than age: Duration) -> Bool {
+    package func isAnyOlder(from seq: Int64, than age: Duration) -> Bool {
         recorded.isAnyOlder(from: seq, than: reference.now - age, started: reference.started)
     }
 
     /// Rows whose age only dates can show: those through this one are older if both their dates are before this time in
     /// Unix milliseconds. nil = no date shows it.
-    public func dated(than age: Duration) -> (before: Int64, through: Int64)? {
+    package func dated(than age: Duration) -> (before: Int64, through: Int64)? {
         guard let through = recorded.earlierThrough, let before = oldestMs(age) else { return nil }
         return (before, through)
     }

@@ -1,17 +1,17 @@
-import Positioning
+import WaypostCore
 
 /// Which locations of a track can be removed so that the others still show its course, within a bound.
 ///
 /// Between two kept locations the asset is assumed to move evenly; a removed location is within the tolerance of where
 /// the asset then is at its time (synchronised distance). One pass, at most `span` locations in one go.
-public enum TrackThinning {
-    public struct Point: Hashable, Sendable {
-        public var time: UTCTime
-        public var coordinate: Coordinate
+package enum TrackThinning {
+    package struct Point: Hashable, Sendable {
+        package var time: UTCTime
+        package var coordinate: Coordinate
         /// It stays, and the track passes through it.
-        public var isFixed: Bool
+        package var isFixed: Bool
 
-        public init(time: UTCTime, coordinate: Coordinate, isFixed: Bool = false) {
+        package init(time: UTCTime, coordinate: Coordinate, isFixed: Bool = false) {
             self.time = time
             self.coordinate = coordinate
             self.isFixed = isFixed
@@ -19,7 +19,7 @@ public enum TrackThinning {
     }
 
     /// Metres at which detail has become too coarse to be worth more than age.
-    public static let coarsest = 500.0
+    package static let coarsest = 500.0
     /// Maximum number of locations removed between two that stay.
     private static let span = 256
 
@@ -27,18 +27,18 @@ public enum TrackThinning {
     ///
     /// Each pass measures against what the passes before left, so errors add up: `bound` of the sampling, then 1, 2, 4 …
     /// times that make a total of 2, 4, 8 … times the bound.
-    public static func tolerance(level: Int, bound: Double) -> Double {
+    package static func tolerance(level: Int, bound: Double) -> Double {
         let bound = max(1, bound.isFinite ? bound : coarsest)
         return min(bound * Double(Int64(1) << Int64(max(0, min(20, level - 1)))), coarsest / 2)
     }
 
     /// Whether locations of this pass may be as far off as is ever allowed.
-    public static func isCoarsest(level: Int, bound: Double) -> Bool {
+    package static func isCoarsest(level: Int, bound: Double) -> Bool {
         tolerance(level: level, bound: bound) * 2 >= coarsest
     }
 
     /// Positions in `points` that can go. The first and the last location stay; so does the order.
-    public static func superfluous(_ points: [Point], tolerance: Double) -> [Int] {
+    package static func superfluous(_ points: [Point], tolerance: Double) -> [Int] {
         guard points.count > 2, tolerance >= 0 else { return [] }
         var removed: [Int] = []
         var cone = Cone(at: points[0], tolerance: tolerance)

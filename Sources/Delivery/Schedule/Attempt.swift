@@ -1,6 +1,6 @@
 /// One attempt at something with a server. Its answer carries it, so that a stray answer acts on nothing.
-public struct Attempt: Hashable, Sendable {
-    public enum Purpose: Hashable, Sendable {
+package struct Attempt: Hashable, Sendable {
+    package enum Purpose: Hashable, Sendable {
         /// To send the batch with this id.
         case batch(String)
         /// To send the newest row ahead of its turn.
@@ -12,8 +12,8 @@ public struct Attempt: Hashable, Sendable {
     }
 
     /// The endpoint whose cursor it is about.
-    public let endpoint: String
-    public let purpose: Purpose
+    package let endpoint: String
+    package let purpose: Purpose
     /// Rises with each attempt of the endpoint, and begins again with the process.
-    public let number: Int
+    package let number: Int
 }

@@ -1,4 +1,5 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// Whether bodies are compressed, and whether that is what a server fails over.
 ///
@@ -85,7 +86,7 @@ struct Compression: Sendable {
 
 extension Verdict {
     /// Rows were accepted, if not all of them.
-    public var isAcceptance: Bool {
+    package var isAcceptance: Bool {
         switch self {
         case .accepted, .partlyAccepted: true
         default: false

@@ -1,7 +1,7 @@
-import Positioning
+import WaypostCore
 
 /// The result of a search for another credential.
-public enum CredentialRenewal: Sendable {
+package enum CredentialRenewal: Sendable {
     /// One that has not been refused yet.
     case new
     /// None but what was refused.

@@ -1,12 +1,13 @@
-import Live
-import Positioning
+import Profiles
+import Protocols
+import WaypostCore
 
 /// When one endpoint forms batches, when it sends them, and what their answers decide.
 ///
 /// It counts rows and knows times, never the rows themselves. Its owner reports what happened, asks `next(at:)` and does
 /// what that says. Several batches may be in flight on disk, one request at a time; a batch stays the same until it is
 /// settled.
-public struct DeliverySchedule: Sendable {
+package struct DeliverySchedule: Sendable {
     /// - Parameters:
     ///   - state: as kept from an earlier run.
     ///   - waiting: rows on disk that are in no batch; they come from an earlier run, so their window is over.
@@ -15,7 +16,7 @@ public struct DeliverySchedule: Sendable {
     ///   - routes: the endpoint itself and its backups.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
     ///   - share: 0 ≤ share < 1, of the device in its fleet (`FleetShare`).
-    public init(
+    package init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
         unlisted: Int = 0, routes: Int = 1, acceptedBefore: Bool = false, share: Double = 0, at now: EventTime
     ) {
@@ -32,8 +33,8 @@ public struct DeliverySchedule: Sendable {
         timer = RetryTimer(at: now)
     }
 
-    public private(set) var settings: EndpointSettings
-    public private(set) var state: EndpointState
+    package private(set) var settings: EndpointSettings
+    package private(set) var state: EndpointState
 
     private var queue: WaitingRows
     private var batches: InFlightBatches
@@ -63,7 +64,7 @@ public struct DeliverySchedule: Sendable {
     /// It goes with credentials that were replaced since.
     private var hasOldCredentials = false
     /// The asset moves: what it drives past may be in reach for less than a minute.
-    public private(set) var isMoving = false
+    package private(set) var isMoving = false
     /// The last attempt failed over the clock of this host.
     private var waitsForClock = false
     /// Attempts in a row that the server did not take in full in time.
@@ -79,48 +80,48 @@ public struct DeliverySchedule: Sendable {
 
 extension DeliverySchedule {
     /// Recorded rows that are in no batch, on disk and in memory, and those of batches that the queue has not listed.
-    public var waiting: Int { queue.count + batches.unlistedRows }
+    package var waiting: Int { queue.count + batches.unlistedRows }
     /// Rows of batches that are not settled.
-    public var inFlight: Int { batches.rows }
+    package var inFlight: Int { batches.rows }
     /// Failures in a row.
-    public var failures: Int { timer.failures }
+    package var failures: Int { timer.failures }
     /// Nobody subscribes to what goes to the broker: only the oldest row of the next attempt is tried.
-    public var awaitsSubscriber: Bool { subscriber.isOn }
+    package var awaitsSubscriber: Bool { subscriber.isOn }
     /// Whether the body of a batch is to be compressed.
-    public func compresses(_ batch: String, at now: EventTime) -> Bool {
+    package func compresses(_ batch: String, at now: EventTime) -> Bool {
         server.compression.applies(to: batch, at: now)
     }
     /// Compression is turned off for a day, since the server fails over compressed bodies.
-    public func isCompressionOff(at now: EventTime) -> Bool { server.compression.isOff(at: now) }
+    package func isCompressionOff(at now: EventTime) -> Bool { server.compression.isOff(at: now) }
     /// Maximum rows of a batch that the server is known to accept, never more than the setting.
     var limit: Int { server.maxRows }
     /// Maximum rows of a batch, since larger ones were refused as too large, and the status of the last such answer; nil =
     /// as the setting says.
-    public var rowsNotTooLarge: (rows: Int, status: Int)? {
+    package var rowsNotTooLarge: (rows: Int, status: Int)? {
         server.size.isLess ? (server.size.rows, server.size.status) : nil
     }
     /// Maximum rows of a batch, since larger ones were not answered in time; nil = as the setting says.
-    public var rowsInTime: Int? { server.rowsInTime < settings.batchSize ? server.rowsInTime : nil }
+    package var rowsInTime: Int? { server.rowsInTime < settings.batchSize ? server.rowsInTime : nil }
     /// That is because the link is too slow for larger ones.
-    public var isLinkSlow: Bool { server.isLinkSlow }
+    package var isLinkSlow: Bool { server.isLinkSlow }
     /// Times that a batch was taken apart, since it was refused or failed while others were accepted.
-    public var bisects: Int { batches.bisects }
+    package var bisects: Int { batches.bisects }
     /// Batches of one row that fail while others are accepted: tried last, and in quarantine once that is proven.
-    public var suspects: [String] { batches.suspects }
+    package var suspects: [String] { batches.suspects }
     /// Answers to attempts that were given up, or that had been answered before.
-    public var strayAnswers: Int { activity.strayAnswers }
+    package var strayAnswers: Int { activity.strayAnswers }
     /// Which route was used last, and the next batches are formed for: 0 = the endpoint itself.
-    public var route: Int { routes.current }
+    package var route: Int { routes.current }
     /// The number of the commit that was requested to list what is in flight; nil = none is waited for.
-    public var formNumber: Int? { activity.formNumber }
+    package var formNumber: Int? { activity.formNumber }
     /// A commit that lists what is in flight was requested and has not been answered.
-    public var isForming: Bool { formNumber != nil }
+    package var isForming: Bool { formNumber != nil }
     /// What is under way with the server; nil = nothing.
-    public var attempt: Attempt? { activity.attempt }
+    package var attempt: Attempt? { activity.attempt }
 
     /// When the next batch is sent, or in a pause when the server is tried again; nil without anything to send, and while
     /// something is being formed or sent.
-    public var nextAttemptAt: EventTime? {
+    package var nextAttemptAt: EventTime? {
         guard activity.isIdle else { return nil }
         switch state {
         case .active:
@@ -131,7 +132,7 @@ extension DeliverySchedule {
         }
     }
     /// The next server wants no request before this; in the past if it asked for no wait.
-    public var restsUntil: EventTime { routes.rests(of: routeOfNext) }
+    package var restsUntil: EventTime { routes.rests(of: routeOfNext) }
 
     private var routeOfNext: Int { batches.head?.route ?? routes.current }
 
@@ -139,10 +140,10 @@ extension DeliverySchedule {
     private var nextSend: EventTime { max(timer.next, restsUntil) }
 
     /// After `shutdownRequested`.
-    public var isShuttingDown: Bool { shutdown != nil }
+    package var isShuttingDown: Bool { shutdown != nil }
 
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
-    public var isShutDown: Bool {
+    package var isShutDown: Bool {
         guard shutdown != nil else { return false }
         return activity.isIdle && shutdownStep(at: .max) == .wait(until: nil)
     }
@@ -151,7 +152,7 @@ extension DeliverySchedule {
 // What to do next.
 extension DeliverySchedule {
     /// What to do now. Asking changes nothing.
-    public func next(at now: EventTime) -> Step {
+    package func next(at now: EventTime) -> Step {
         if shutdown != nil { return shutdownStep(at: now) }
         guard activity.isIdle else { return .wait(until: nil) }
         if wantsBind { return later(bindRestsUntil, at: now) ?? .bind }
@@ -181,7 +182,7 @@ extension DeliverySchedule {
     /// - Parameter other: when another endpoint of this device sends what it forms with this commit: what may join it goes out
     ///   then, so that they share one wake-up of the radio; nil = there is none.
     /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
-    public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
+    package func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
         guard settings.required, settings.delivery != .latest, !settings.profile.usesNewest, batches.isIdle,
             case .wait(_?) = next(at: now), shutdown == nil, state == .active,
             case .wait(let ends?) = formingStep(at: now), ends == windowEnd(at: now),
@@ -271,7 +272,7 @@ extension DeliverySchedule {
 // Rows and batches.
 extension DeliverySchedule {
     /// Rows of this endpoint's feed were recorded, on disk or still in memory.
-    public mutating func rowsRecorded(_ count: Int, at now: EventTime) {
+    package mutating func rowsRecorded(_ count: Int, at now: EventTime) {
         guard count > 0 else { return }
         queue.recorded(count, window: settings.batchWindow, at: now)
     }
@@ -281,7 +282,7 @@ extension DeliverySchedule {
     /// - Parameters:
     ///   - inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
     ///   - mayBeUnlisted: there may be batches that the queue has not listed.
-    public mutating func waitingCorrected(to count: Int, inFlight: Int = 0, mayBeUnlisted: Bool = false) {
+    package mutating func waitingCorrected(to count: Int, inFlight: Int = 0, mayBeUnlisted: Bool = false) {
         queue.corrected(to: count)
         batches.corrected(inFlight: inFlight, mayBeUnlisted: mayBeUnlisted)
     }
@@ -289,7 +290,7 @@ extension DeliverySchedule {
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     ///
     /// - Parameter byOperator: a person waits for it.
-    public mutating func flushRequested(byOperator: Bool = false, at now: EventTime) {
+    package mutating func flushRequested(byOperator: Bool = false, at now: EventTime) {
         queue.flush()
         timer.sendBatchAtOnce()
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
@@ -298,19 +299,19 @@ extension DeliverySchedule {
 
     /// Something happened that may happen to a whole fleet at once, such as the end of the hours of tracking: what waits, or
     /// else the next row, goes out within one window, at the time of this device. A back-off goes on.
-    public mutating func sharedFlushRequested(at now: EventTime) {
+    package mutating func sharedFlushRequested(at now: EventTime) {
         queue.flushWithFleet(window: settings.batchWindow, at: now)
     }
 
     /// This host has just started, perhaps with a fleet: so that not all windows end at once, the first is a part of one.
-    public mutating func startedWithHost(at now: EventTime) { queue.flushNextWithFleet(at: now) }
+    package mutating func startedWithHost(at now: EventTime) { queue.flushNextWithFleet(at: now) }
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
     /// - Parameter sendsAt: when the batch goes out; nil = at once. See `commitComes`.
     /// - Returns: the number of the request, which its answer (`batchesFormed` or `batchNotFormed`) has too.
     @discardableResult
-    public mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
+    package mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
         let number = activity.beginForming()
         timer.batchRequested(for: sendsAt)
         // A smaller batch is no reason for more wake-ups of the radio: the rows of one window go out together.
@@ -338,7 +339,7 @@ extension DeliverySchedule {
     ///     asset, or cannot be read.
     /// - Returns: whether that is the request that was waited for. If not, what is in flight will be requested again.
     @discardableResult
-    public mutating func batchesFormed(
+    package mutating func batchesFormed(
         _ inFlight: [InFlight], of number: Int, left: Int? = nil, unlisted: Int = 0, at now: EventTime
     ) -> Bool {
         guard activity.endForming(number) else {
@@ -363,24 +364,24 @@ extension DeliverySchedule {
     }
 
     /// The disk refused the commit of the request with this number; retried after 10 s.
-    public mutating func batchNotFormed(_ number: Int, at now: EventTime) {
+    package mutating func batchNotFormed(_ number: Int, at now: EventTime) {
         if activity.endForming(number) { notFormingBefore = now + Self.formRetry }
     }
 
     /// What waits and what is in flight was dropped, cleared or moved: the queue reports what is left.
-    public mutating func emptied() { batches.removeAll() }
+    package mutating func emptied() { batches.removeAll() }
 
     /// The queue has given up these batches: an answer to one of them decides nothing.
     ///
     /// What is left of them, which `waitingCorrected` reports, has to be requested.
-    public mutating func batchesDissolved(_ ids: [String]) { batches.dissolve(ids) }
+    package mutating func batchesDissolved(_ ids: [String]) { batches.dissolve(ids) }
 }
 
 // Events around the endpoint.
 extension DeliverySchedule {
     /// The link came up or changed its address: our back-off starts over, but for what the server has answered. What was said
     /// without TLS may have been said by the former link.
-    public mutating func linkChanged(at now: EventTime) {
+    package mutating func linkChanged(at now: EventTime) {
         routes.linkChanged()
         timer.linkChanged()
         timer.sendBatchAtOnce()
@@ -395,13 +396,13 @@ extension DeliverySchedule {
     }
 
     /// The clock of this host was set: what failed over it is tried again.
-    public mutating func clockWasSet(at now: EventTime) {
+    package mutating func clockWasSet(at now: EventTime) {
         guard waitsForClock, activity.isIdle, state == .active else { return }
         timer.forgetFailures()
         timer.makeDue(at: now)
     }
 
-    public mutating func movementChanged(_ isMoving: Bool) { self.isMoving = isMoving }
+    package mutating func movementChanged(_ isMoving: Bool) { self.isMoving = isMoving }
 
     private mutating func startOver(at now: EventTime) {
         timer.forgetFailures()
@@ -415,7 +416,7 @@ extension DeliverySchedule {
 
     /// The configuration was read again. What was learnt about the server (smaller bodies, no compression, our
     /// back-off) no longer counts. What is under way is not touched, and what the server asked for holds.
-    public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
+    package mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
         settings.copyPace(from: new)
         server = ServerTolerance(settings)
         queue.limited(to: limit)
@@ -423,7 +424,7 @@ extension DeliverySchedule {
     }
 
     /// An operator resumed it, or its settings were read again.
-    public mutating func resumed(at now: EventTime) {
+    package mutating func resumed(at now: EventTime) {
         guard state != .rebind else { return }
         state = .active
         timer.forgetFailures()
@@ -437,20 +438,20 @@ extension DeliverySchedule {
     /// The server has said, otherwise than in an answer to an attempt, that another device has the place of this one.
     ///
     /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
-    public mutating func takenOver(jitter: Double, at now: EventTime) { collided(jitter: jitter, at: now) }
+    package mutating func takenOver(jitter: Double, at now: EventTime) { collided(jitter: jitter, at: now) }
 
     /// What the queue says counts from now on: an operator bound it to its present address, dropped what waited, or the queue
     /// can be read at last. A back-off goes on.
     ///
     /// - Parameter acceptedBefore: something was accepted under this binding.
-    public mutating func stateChanged(to state: EndpointState, acceptedBefore: Bool) {
+    package mutating func stateChanged(to state: EndpointState, acceptedBefore: Bool) {
         self.state = state
         self.acceptedBefore = acceptedBefore
     }
 
     /// The program ends: one more attempt at most, and no longer than this. A batch that was formed early and waits for its
     /// time is one of its own, so that what was recorded since goes out too.
-    public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
+    package mutating func shutdownRequested(at now: EventTime, grace: Duration) {
         var attempts = timer.batchWaits(at: now) ? 2 : 1
         if case .batch = attempt?.purpose { attempts -= 1 }
         shutdown = (now + grace, attempts)
@@ -460,7 +461,7 @@ extension DeliverySchedule {
 // Attempts and their answers.
 extension DeliverySchedule {
     /// The batch of a `.send` step is on its way.
-    public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
+    package mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
         shutdown?.attemptsLeft -= 1
         // Batches of another route may have been found in a queue that could not be read before.
         if let place = batches.place(of: batch) { routes.use(batches[place].route, at: now) }
@@ -471,22 +472,22 @@ extension DeliverySchedule {
     }
 
     /// Whether an answer belongs to the attempt under way. Any other is counted, and must change nothing.
-    public mutating func receives(_ attempt: Attempt) -> Bool { activity.receives(attempt) }
+    package mutating func receives(_ attempt: Attempt) -> Bool { activity.receives(attempt) }
 
     /// Gives up what is under way with the server, whose answer changes nothing from now on. The caller cancels its transfer.
     ///
     /// - Returns: what was given up; nil = nothing was under way.
-    public mutating func abandonAttempt() -> Attempt? { activity.abandon() }
+    package mutating func abandonAttempt() -> Attempt? { activity.abandon() }
 
     /// What was seen of an attempt beside the verdict.
-    public struct Transmission: Hashable, Sendable {
+    package struct Transmission: Hashable, Sendable {
         /// The body was compressed.
-        public var wasCompressed: Bool
-        public var blame: Blame
+        package var wasCompressed: Bool
+        package var blame: Blame
         /// All of the request was handed to the connection.
-        public var wasWhole: Bool
+        package var wasWhole: Bool
 
-        public init(wasCompressed: Bool = false, blame: Blame = .anyRow, wasWhole: Bool = true) {
+        package init(wasCompressed: Bool = false, blame: Blame = .anyRow, wasWhole: Bool = true) {
             (self.wasCompressed, self.blame, self.wasWhole) = (wasCompressed, blame, wasWhole)
         }
     }
@@ -498,7 +499,7 @@ extension DeliverySchedule {
     /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
     /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked. nil = it was not the
     ///   attempt that is under way, and nothing has changed.
-    public mutating func attemptFinished(
+    package mutating func attemptFinished(
         _ attempt: Attempt, _ verdict: Verdict, _ sent: Transmission, jitter: Double, at now: EventTime
     ) -> [Settled]? {
         guard activity.receives(attempt), case .batch(let batch) = attempt.purpose else { return nil }
@@ -831,12 +832,12 @@ extension DeliverySchedule {
     }
 
     /// The credentials are being read again, or their command runs.
-    public mutating func refreshStarted(at now: EventTime) -> Attempt {
+    package mutating func refreshStarted(at now: EventTime) -> Attempt {
         refresh.started(at: now)
         return activity.begin(.refresh, endpoint: settings.name)
     }
 
-    public mutating func credentialsRefreshed(
+    package mutating func credentialsRefreshed(
         _ attempt: Attempt, _ renewal: CredentialRenewal, jitter: Double, at now: EventTime
     ) {
         guard activity.finish(attempt) else { return }
@@ -850,7 +851,7 @@ extension DeliverySchedule {
 
     /// A reload has replaced the credentials: a refusal of the old ones, with which an attempt may be under way, does not
     /// concern them.
-    public mutating func credentialsReplaced() {
+    package mutating func credentialsReplaced() {
         refresh = CredentialRefresh()
         hasOldCredentials = true
     }
@@ -860,14 +861,14 @@ extension DeliverySchedule {
 extension DeliverySchedule {
     /// - Parameter newest: the sequence number of that row; nil = none is newer than what is in flight.
     /// - Returns: nil when there is nothing to send: no row goes out ahead of its turn twice.
-    public mutating func previewStarted(_ newest: Int64?, at now: EventTime) -> Attempt? {
+    package mutating func previewStarted(_ newest: Int64?, at now: EventTime) -> Attempt? {
         previews.begin(newest, at: now).map { activity.begin(.preview(seq: $0), endpoint: settings.name) }
     }
 
     /// Its answer settles no batch; a server that does not answer is left alone for a while.
     ///
     /// - Parameter verdict: nil = it was not sent.
-    public mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
+    package mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
         guard activity.finish(attempt) else { return }
         note(asked: verdict?.asked, of: routeOfNext, at: now)
         if verdict?.lacksSubscriber == true { return awaitSubscriber(jitter: jitter, at: now) }
@@ -878,18 +879,18 @@ extension DeliverySchedule {
 // The newest position from memory.
 extension DeliverySchedule {
     /// - Parameter hasMore: others wait for a request of their own.
-    public mutating func positionSought(hasMore: Bool, at now: EventTime) { if !hasMore { positionSought = now } }
+    package mutating func positionSought(hasMore: Bool, at now: EventTime) { if !hasMore { positionSought = now } }
 }
 
 // A bind that an operator requests from the server.
 extension DeliverySchedule {
     /// An operator wants the asset bound: comes next, before anything else is begun.
-    public mutating func bindRequested() { wantsBind = true }
+    package mutating func bindRequested() { wantsBind = true }
 
     /// The operator no longer waits for it.
-    public mutating func bindWithdrawn() { wantsBind = false }
+    package mutating func bindWithdrawn() { wantsBind = false }
 
-    public mutating func bindStarted(at now: EventTime) -> Attempt {
+    package mutating func bindStarted(at now: EventTime) -> Attempt {
         wantsBind = false
         return activity.begin(.bind, endpoint: settings.name)
     }
@@ -897,13 +898,13 @@ extension DeliverySchedule {
     /// The server has answered to a bind. Until `bindEnded` nothing else is sent all the same.
     ///
     /// - Parameter asked: how long it wants no other request; nil = it does not say.
-    public mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, of: 0, at: now) }
+    package mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, of: 0, at: now) }
 
     /// The time before which the server that binds, that of the endpoint itself, wants no request.
-    public var bindRestsUntil: EventTime { routes.rests(of: 0) }
+    package var bindRestsUntil: EventTime { routes.rests(of: 0) }
 
     /// A bind that was under way has failed, or the order that follows was carried out or refused.
-    public mutating func bindEnded() {
+    package mutating func bindEnded() {
         if attempt?.purpose == .bind { _ = activity.abandon() }
     }
 }

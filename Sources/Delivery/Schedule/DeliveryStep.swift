@@ -1,8 +1,9 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 extension DeliverySchedule {
     /// What to do now.
-    public enum Step: Hashable, Sendable {
+    package enum Step: Hashable, Sendable {
         /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested(at:)`.
         /// The reply to that commit lists what is in flight, for `batchesFormed`.
         case form(limit: Int)
@@ -24,13 +25,13 @@ extension DeliverySchedule {
     }
 
     /// A batch that is on disk and not settled.
-    public struct InFlight: Hashable, Sendable {
-        public var id: String
-        public var rows: Int
+    package struct InFlight: Hashable, Sendable {
+        package var id: String
+        package var rows: Int
         /// The route that it was formed for: 0 = the endpoint itself.
-        public var route: Int
+        package var route: Int
 
-        public init(id: String, rows: Int, route: Int = 0) {
+        package init(id: String, rows: Int, route: Int = 0) {
             self.id = id
             self.rows = rows
             self.route = route
@@ -38,8 +39,8 @@ extension DeliverySchedule {
     }
 
     /// What becomes of a batch, to be written with the next commit.
-    public struct Settled: Hashable, Sendable {
-        public enum How: Hashable, Sendable {
+    package struct Settled: Hashable, Sendable {
+        package enum How: Hashable, Sendable {
             case accepted
             /// It becomes two batches, the older ⌈n/2⌉ rows and the rest.
             case split
@@ -48,8 +49,8 @@ extension DeliverySchedule {
             /// By the answer of the server about single rows.
             case partly(ItemVerdicts)
         }
-        public var batch: String
-        public var how: How
+        package var batch: String
+        package var how: How
     }
 }
 

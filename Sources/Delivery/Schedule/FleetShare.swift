@@ -1,15 +1,15 @@
-import Positioning
+import WaypostCore
 
 /// The place of one device in its fleet, for times that are spread so that not all devices send at once.
 ///
 /// It belongs to the queue, so that it stays the same over restarts. Two endpoints of one device have different places.
-public enum FleetShare {
+package enum FleetShare {
     /// The longest time over which anything is spread.
     static let longest = Duration.seconds(300)
 
     /// - Parameter outbox: the uuid of the queue.
     /// - Returns: 0 ≤ share < 1, evenly distributed among devices.
-    public static func of(outbox: [UInt8], endpoint: String) -> Double {
+    package static func of(outbox: [UInt8], endpoint: String) -> Double {
         var hash = FNV1a()
         for byte in outbox { hash.add(byte) }
         for byte in endpoint.utf8 { hash.add(byte) }
@@ -34,7 +34,7 @@ public enum FleetShare {
     /// The part of a window, or of the longest time if that is shorter.
     ///
     /// - Parameter share: anything but 0 ≤ share < 1 is clamped.
-    public static func part(_ share: Double, of window: Duration) -> Duration {
+    package static func part(_ share: Double, of window: Duration) -> Duration {
         let whole = Double(max(0, min(window, longest).nanoseconds))
         return .nanoseconds(Int64(whole * (share > 0 ? min(share, 1) : 0)))
     }

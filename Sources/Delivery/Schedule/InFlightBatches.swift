@@ -1,4 +1,5 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// The batches in flight in the order in which they go out, and what their answers show about them: a batch that is refused,
 /// or fails while others are accepted, is taken apart until the row to blame is alone.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Slower after each 429, at the old pace after ten acceptances.
 ///

@@ -1,4 +1,5 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// Until an endpoint that is paused is tried again.
 ///

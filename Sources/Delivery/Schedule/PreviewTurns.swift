@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When the newest row goes out ahead of its turn.
 struct PreviewTurns: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Rows that went to quarantine within the last hour.
 struct RecentRefusals: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When the next request may go out: the back-off after failures, the time for which a batch was formed, and how far either
 /// may be cut short.

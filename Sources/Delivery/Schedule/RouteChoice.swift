@@ -1,4 +1,5 @@
-import Positioning
+import Protocols
+import WaypostCore
 
 /// Which of several routes the batches of one cursor use: the endpoint itself (0), or a backup.
 struct RouteChoice: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Lets endpoints share one wake-up of the radio, and one commit that forms their batches.
 ///
@@ -6,11 +6,11 @@ import Positioning
 /// ever delayed, and no window becomes shorter than half, so that there are at most twice as many requests; two
 /// endpoints with the same window settle into one rhythm after the first turn. A batch that waits for its retry timer is
 /// left alone.
-public enum SendAlignment {
+package enum SendAlignment {
     /// - Parameters:
     ///   - windowEnds: of the other endpoint; nil when it waits for nothing.
     ///   - window: its length.
-    public static func joins(windowEnds: EventTime?, window: Duration, at now: EventTime) -> Bool {
+    package static func joins(windowEnds: EventTime?, window: Duration, at now: EventTime) -> Bool {
         guard let windowEnds, windowEnds > now else { return false }
         return windowEnds - .nanoseconds(max(0, window.nanoseconds) / 2) <= now
     }

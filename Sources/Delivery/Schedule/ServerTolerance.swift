@@ -1,4 +1,5 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// What the server is known to refuse about requests as such.
 struct ServerTolerance: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A flush that a whole fleet may have at the same moment, and that each device therefore makes at a time of its own.
 enum SharedFlush: Hashable, Sendable {

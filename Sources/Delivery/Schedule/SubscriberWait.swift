@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A broker passes what it takes to nobody: how long until the oldest row is tried again.
 struct SubscriberWait: Sendable {

@@ -1,4 +1,5 @@
-import Positioning
+import Profiles
+import WaypostCore
 
 /// What speaks against the rows of a batch that fails while the server accepts others.
 struct Suspicion: Sendable {

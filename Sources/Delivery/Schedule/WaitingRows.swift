@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Counts the rows of one endpoint that are in no batch, and knows since when they wait and what asks for them before their
 /// window ends.

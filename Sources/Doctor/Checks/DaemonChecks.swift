@@ -1,6 +1,6 @@
 import Configuration
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 /// Configuration and daemon: checks 1 and 2.
 enum DaemonChecks {

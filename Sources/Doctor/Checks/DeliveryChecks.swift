@@ -1,8 +1,8 @@
 import Configuration
-import ControlProtocol
-import Delivery
-import Positioning
+import Protocols
 import Sensors
+import WaypostControl
+import WaypostCore
 
 /// The way to the servers and what waits for it: checks 20, 21 and 24; and two receivers on one name: check 25.
 enum DeliveryChecks {

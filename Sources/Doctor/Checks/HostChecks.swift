@@ -1,5 +1,5 @@
 import Configuration
-import Positioning
+import WaypostCore
 
 /// The host itself: clock (18), power (19), disk (22) and card (23).
 enum HostChecks {

@@ -1,6 +1,6 @@
 import Configuration
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Whether the receiver's line is there, stays there, and may be opened: checks 3 to 7.
 enum LineChecks {

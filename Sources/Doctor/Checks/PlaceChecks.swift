@@ -1,6 +1,6 @@
 import Configuration
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 /// What servers tell the daemon of places: check 27.
 enum PlaceChecks {

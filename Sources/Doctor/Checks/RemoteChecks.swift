@@ -1,6 +1,6 @@
 import Configuration
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 /// Settings from afar: check 28.
 enum RemoteChecks {

@@ -1,5 +1,5 @@
-import Positioning
 import Sensors
+import WaypostCore
 
 /// What else on a host takes a serial line, or makes it unfit: checks 8 to 12.
 enum RivalChecks {

@@ -1,8 +1,8 @@
 import Configuration
-import ControlProtocol
-import NMEA
-import Positioning
 import Sensors
+import WaypostControl
+import WaypostCore
+import WaypostNMEA
 
 /// What comes from the receiver: checks 13 to 17 and 26. The daemon has the line open, so it is asked.
 enum SignalChecks {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// A text that lists regions of beacons, read whole or not at all.
 package enum BeaconList {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// Where the members of beacon regions are in a server's reply: paths of member names and indexes, as `beacon.uuid`.
 package struct BeaconMapping: Hashable, Sendable {

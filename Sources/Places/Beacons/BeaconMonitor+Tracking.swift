@@ -1,5 +1,5 @@
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 extension BeaconMonitor.Event {
     /// What tracking makes a record of, or takes as a hint.

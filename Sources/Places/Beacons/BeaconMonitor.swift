@@ -1,12 +1,12 @@
-import Positioning
+import WaypostCore
 
 /// Which beacon regions the asset is in: ENTER and EXIT, for each region in strict alternation.
 ///
 /// A region is entered with the second sighting within 25 s, and left after 30 s in which was scanned and nothing seen, in two
 /// scan windows at least: some controllers report a beacon every 10 s only, and between two windows nobody looks. How
 /// near a beacon is, is only compared, never given in metres: bodies and walls change it tenfold.
-public struct BeaconMonitor: Sendable {
-    public enum Event: Hashable, Sendable {
+package struct BeaconMonitor: Sendable {
+    package enum Event: Hashable, Sendable {
         case entered(BeaconRegion)
         /// - isRemoved: it is configured no longer.
         case left(BeaconRegion, isRemoved: Bool)
@@ -42,7 +42,7 @@ public struct BeaconMonitor: Sendable {
     /// Between two sightings of one beacon that are recorded.
     private static let reportInterval = Duration.seconds(600)
     /// Of a region: so many at once, and then one a minute.
-    public static let newBeaconsMax = 60
+    package static let newBeaconsMax = 60
     /// Of the newest strength in the smoothed one.
     private static let weight = 0.25
     /// A beacon that was not seen for longer is not near.
@@ -54,27 +54,27 @@ public struct BeaconMonitor: Sendable {
     private var tracks = BeaconTracks()
     private var clock = ScanClock()
     /// Beacons that were not recorded, since too many new ones were seen in their region.
-    public private(set) var unrecorded = 0
+    package private(set) var unrecorded = 0
     /// The region of the last of them.
-    public private(set) var crowdedRegion: BeaconRegion?
+    package private(set) var crowdedRegion: BeaconRegion?
 
-    public init(_ regions: [BeaconRegion] = []) {
+    package init(_ regions: [BeaconRegion] = []) {
         presences = Self.distinct(regions).map { Presence(region: $0, seen: clock.start) }
         places = Self.places(presences)
     }
 
-    public var regions: [BeaconRegion] { presences.map(\.region) }
-    public var inside: [BeaconRegion] { presences.filter(\.isInside).map(\.region) }
+    package var regions: [BeaconRegion] { presences.map(\.region) }
+    package var inside: [BeaconRegion] { presences.filter(\.isInside).map(\.region) }
 
     /// When a region may be left; nil = not before something happens.
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         presences.lazy.filter(\.isInside).compactMap { [clock] in
             clock.time(after: $0.seen, scanned: Self.exit, windows: Self.exitWindows)
         }.min()
     }
 
     /// The beacon that is received best for its power, of those seen within the last 10 s.
-    public func nearest(at now: EventTime) -> Beacon? {
+    package func nearest(at now: EventTime) -> Beacon? {
         let near = tracks.all.compactMap { beacon, track in
             track.smoothed.flatMap { strength in
                 now.duration(since: track.at) <= Self.fresh
@@ -86,15 +86,15 @@ public struct BeaconMonitor: Sendable {
 
     // MARK: Events
 
-    public mutating func scanStarted(at now: EventTime) { clock.started(at: now) }
+    package mutating func scanStarted(at now: EventTime) { clock.started(at: now) }
 
-    public mutating func scanStopped(at now: EventTime) -> [Event] {
+    package mutating func scanStopped(at now: EventTime) -> [Event] {
         clock.stopped(at: now)
         return leaveOverdue(at: now)
     }
 
     /// - Parameter rssi: dBm; nil = unknown.
-    public mutating func sighted(_ advertisement: BeaconAdvertisement, rssi: Int?, at now: EventTime) -> [Event] {
+    package mutating func sighted(_ advertisement: BeaconAdvertisement, rssi: Int?, at now: EventTime) -> [Event] {
         let beacon = advertisement.beacon
         let around = regions(around: beacon)
         guard !around.isEmpty else { return [] }
@@ -113,10 +113,10 @@ public struct BeaconMonitor: Sendable {
         return events
     }
 
-    public mutating func deadlineReached(at now: EventTime) -> [Event] { leaveOverdue(at: now) }
+    package mutating func deadlineReached(at now: EventTime) -> [Event] { leaveOverdue(at: now) }
 
     /// Other regions are wanted. Presence in those that stay goes on.
-    public mutating func regionsChanged(_ regions: [BeaconRegion], at now: EventTime) -> [Event] {
+    package mutating func regionsChanged(_ regions: [BeaconRegion], at now: EventTime) -> [Event] {
         let before = Dictionary(uniqueKeysWithValues: presences.map { ($0.region.id, $0) })
         let here = clock.instant(at: now)
         presences = Self.distinct(regions).map { region in
@@ -214,10 +214,10 @@ public struct BeaconMonitor: Sendable {
     // MARK: Restart
 
     /// What is to be stored: the regions that were entered.
-    public var stored: [String] { inside.map(\.id) }
+    package var stored: [String] { inside.map(\.id) }
 
     /// The asset was in these regions when an earlier process ended. Those that are configured no longer are left.
-    public mutating func resumed(_ ids: [String], at now: EventTime) -> [Event] {
+    package mutating func resumed(_ ids: [String], at now: EventTime) -> [Event] {
         let here = clock.instant(at: now)
         var events: [Event] = []
         for id in ids {

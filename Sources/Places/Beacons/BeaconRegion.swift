@@ -1,13 +1,13 @@
 /// All beacons of one venue, or of one part of it.
-public struct BeaconRegion: Hashable, Sendable {
-    public var uuid: ProximityUUID
+package struct BeaconRegion: Hashable, Sendable {
+    package var uuid: ProximityUUID
     /// nil = any.
-    public var major: UInt16?
+    package var major: UInt16?
     /// nil = any; only with `major`.
-    public var minor: UInt16?
-    public var name: String?
+    package var minor: UInt16?
+    package var name: String?
 
-    public init(uuid: ProximityUUID, major: UInt16? = nil, minor: UInt16? = nil, name: String? = nil) {
+    package init(uuid: ProximityUUID, major: UInt16? = nil, minor: UInt16? = nil, name: String? = nil) {
         self.uuid = uuid
         self.major = major
         self.minor = minor
@@ -15,18 +15,18 @@ public struct BeaconRegion: Hashable, Sendable {
     }
 
     /// Distinguishes it from all other regions: `UUID/major/minor` as far as they are given.
-    public var id: String {
+    package var id: String {
         [uuid.description, major.map(String.init), minor.map(String.init)].compactMap(\.self).joined(separator: "/")
     }
 
-    public func contains(_ beacon: Beacon) -> Bool {
+    package func contains(_ beacon: Beacon) -> Bool {
         beacon.uuid == uuid && major.map { $0 == beacon.major } ?? true && minor.map { $0 == beacon.minor } ?? true
     }
 }
 
 extension BeaconRegion {
     /// - Parameter id: as `id` writes it; a region without its name.
-    public init?(id: String) {
+    package init?(id: String) {
         let parts = id.split(separator: "/", omittingEmptySubsequences: false)
         guard (1...3).contains(parts.count), let uuid = ProximityUUID(String(parts[0])) else { return nil }
         let numbers = parts.dropFirst().map { UInt16($0) }

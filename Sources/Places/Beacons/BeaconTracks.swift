@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What is known of the beacons that were seen last, a limited number of them.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Counts the time in which was scanned, and its windows.
 struct ScanClock: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When is scanned: all the time while the asset moves, in windows while it is parked.
 package struct ScanPlan: Sendable {

@@ -1,6 +1,5 @@
-import JSON
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// A text that lists geofences, read whole or not at all.
 package enum FenceList {

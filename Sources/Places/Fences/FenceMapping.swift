@@ -1,6 +1,5 @@
-import JSON
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Where the members of fences are in a server's reply: paths of member names and indexes, as `position.lat`.
 ///

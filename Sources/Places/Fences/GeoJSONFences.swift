@@ -1,6 +1,5 @@
-import JSON
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Geofences of a GeoJSON text (RFC 7946): a FeatureCollection of Polygons, and of Points with a `radius`.
 ///

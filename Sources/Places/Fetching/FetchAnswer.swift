@@ -1,4 +1,4 @@
-import Delivery
+import Protocols
 
 /// What the answer to a request for a list means.
 package enum FetchAnswer: Hashable, Sendable {

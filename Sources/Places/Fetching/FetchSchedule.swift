@@ -1,5 +1,4 @@
-import Delivery
-import Positioning
+import WaypostCore
 
 /// When a list is fetched from its server: at the start, at regular times, when asked for, and again after a failure.
 ///

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// Reads items of a list as they come, and keeps no more of them, and of their mistakes, than can be used.
 struct ItemCollector<Item: ListedItem> {

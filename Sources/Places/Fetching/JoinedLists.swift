@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How the list of a server differs from the one before.
 package struct ListChange: Hashable, Sendable {

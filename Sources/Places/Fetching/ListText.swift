@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// A text that lists something, read whole or not at all.
 package enum ListText {

@@ -1,4 +1,4 @@
-import Delivery
+import Protocols
 
 /// By which the server knows what it sent: the next request asks for the list only if there is another.
 package struct ListVersion: Hashable, Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// The last good reply of a server as it is kept for a start without a network: a title with a checksum, a line of JSON, then
 /// the reply.

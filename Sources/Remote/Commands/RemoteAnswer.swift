@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// What a server is told about a command.
 package struct RemoteAnswer: Hashable, Sendable {

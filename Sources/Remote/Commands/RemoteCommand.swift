@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// Something that a server asks of this device at once. None loses a row, and none runs a program.
 package struct RemoteCommand: Hashable, Sendable {

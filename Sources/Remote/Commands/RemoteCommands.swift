@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// Decides which commands of a server are carried out, and remembers what became of them.
 ///

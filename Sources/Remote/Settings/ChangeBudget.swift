@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How often something may happen, counted over restarts.
 ///

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// The settings that a server wants: one whole, versioned document. What it leaves out is as in the file.
 package struct DesiredDocument: Hashable, Sendable {

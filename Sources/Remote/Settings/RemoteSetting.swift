@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// One key of a document and its value, both as in the file.
 package struct RemoteSetting: Hashable, Sendable {

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// A document that was accepted, as it is put over the file.
 package struct RemoteVersion: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import WaypostCore
 
 /// What a server is told about the settings of this device.
 package struct ReportedState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Which settings from afar are in force, and when they are taken back.
 ///

@@ -1,13 +1,13 @@
 import Glibc
 import Places
-import Positioning
+import WaypostCore
 
 /// Finds beacons through BlueZ, on the bus of the system.
 ///
 /// It scans while that is wanted and possible. bluetoothd may end and come back, the adapter may be switched off, blocked
 /// (rfkill) or unplugged at any time: that is a state with a reason, and is tried again.
-public final class BluetoothScanner {
-    public enum State: Hashable, Sendable {
+package final class BluetoothScanner {
+    package enum State: Hashable, Sendable {
         /// Not before it is asked again: with the reason.
         case impossible(String)
         /// Tried again by itself: with the reason.
@@ -17,7 +17,7 @@ public final class BluetoothScanner {
         case scanning
     }
 
-    public enum Event {
+    package enum Event {
         case stateChanged(State)
         /// - rssi: dBm; nil = unknown.
         case sighted(BeaconAdvertisement, rssi: Int?)
@@ -40,21 +40,21 @@ public final class BluetoothScanner {
     private var lastFailure = ""
     private var now = EventTime.zero
     private var pending: [Event] = []
-    public private(set) var state = State.waiting("not started")
+    package private(set) var state = State.waiting("not started")
 
-    public init() {}
+    package init() {}
 
     /// What its owner watches; nil while there is no connection.
-    public var descriptor: Int32? { bus?.descriptor }
-    public var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
+    package var descriptor: Int32? { bus?.descriptor }
+    package var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
 
     /// When to call `process(at:)` even if the descriptor is not ready.
-    public func nextDeadline(at now: EventTime) -> EventTime? {
+    package func nextDeadline(at now: EventTime) -> EventTime? {
         [retry.dueAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
     }
 
     /// Handles what has come and what is due.
-    public func process(at now: EventTime) -> [Event] {
+    package func process(at now: EventTime) -> [Event] {
         self.now = now
         if let bus, !bus.process(messagesMax: Self.messagesMax) { lost("the connection to D-Bus is gone") }
         if retry.takeDue(at: now) {
@@ -63,14 +63,14 @@ public final class BluetoothScanner {
         return taken()
     }
 
-    public func setScanning(_ isWanted: Bool, at now: EventTime) -> [Event] {
+    package func setScanning(_ isWanted: Bool, at now: EventTime) -> [Event] {
         self.now = now
         self.isWanted = isWanted
         if bus == nil, retry.dueAt == nil, isWanted { open() } else { follow() }
         return taken()
     }
 
-    public func stop() {
+    package func stop() {
         if let adapter, isDiscovering { bus?.send(Self.method(adapter.path, "StopDiscovery")) }
         _ = bus?.process(messagesMax: 1)
         bus = nil

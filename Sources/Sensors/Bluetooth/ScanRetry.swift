@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When the next attempt to scan is due after one that failed.
 ///

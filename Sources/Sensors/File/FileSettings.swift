@@ -1,10 +1,10 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// How a recorded stream of sentences is read.
-public struct FileSettings: Sendable {
+package struct FileSettings: Sendable {
     /// The pace at which a log is handed over.
-    public enum Playback: Hashable, Sendable {
+    package enum Playback: Hashable, Sendable {
         /// As fast as it is processed.
         case maximum
         /// By the times in the log: 1 = as it was recorded, 10 = ten times as fast. Pauses of the log are kept.
@@ -12,18 +12,18 @@ public struct FileSettings: Sendable {
     }
 
     /// A plain file, a FIFO, or `-` for standard input.
-    public var path: String
+    package var path: String
     /// Continue with what is appended, also after the file was truncated or another took its name. A pipe that is followed
     /// counts as live from its first byte. The default is false: the end of the file is the end.
-    public var follow: Bool
+    package var follow: Bool
     /// The default is `maximum`.
-    public var playback: Playback
+    package var playback: Playback
     /// With `follow`, at the end of the file: time without a sentence after which the line is silent; three intervals of
     /// the receiver where that is longer. The default is 5 s.
-    public var staleness: Duration
-    public var decoder: NMEADecoder.Settings
+    package var staleness: Duration
+    package var decoder: NMEADecoder.Settings
 
-    public init(
+    package init(
         path: String, follow: Bool = false, playback: Playback = .maximum, staleness: Duration = .seconds(5),
         decoder: NMEADecoder.Settings = .init()
     ) {
@@ -36,7 +36,7 @@ public struct FileSettings: Sendable {
 }
 
 /// Where reading of a file began.
-public enum FileStart: Hashable, Sendable {
+package enum FileStart: Hashable, Sendable {
     case fromBeginning
     /// After what an earlier run has processed.
     case resumed(offset: Int64)

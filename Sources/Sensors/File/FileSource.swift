@@ -1,16 +1,16 @@
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// A log as a source of epochs: a plain file, a FIFO or standard input.
 ///
 /// Up to its end a log runs on its own clock. A followed one then delivers `caughtUp`, and what is appended later arrives on
 /// the boot clock. Reading is cut into chunks, each handed over before the next is read, so that the loop is never
 /// blocked for long and nothing is read while the source is paused.
-public final class FileSource: FixSource {
-    public let name: String
+package final class FileSource: FixSource {
+    package let name: String
     /// Where reading began; nil before the file was opened.
-    public private(set) var startedAt: FileStart?
+    package private(set) var startedAt: FileStart?
 
     private static let chunkBytes = 32_768
     /// At the recorded pace little is read ahead: it has to be kept until it is due.
@@ -58,7 +58,7 @@ public final class FileSource: FixSource {
     /// - Parameters:
     ///   - startAt: where an earlier run ended; nil = from the beginning.
     ///   - standardInput: the descriptor behind `-`.
-    public init(settings: FileSettings, startAt: FilePosition? = nil, standardInput: Int32 = STDIN_FILENO) {
+    package init(settings: FileSettings, startAt: FilePosition? = nil, standardInput: Int32 = STDIN_FILENO) {
         self.settings = settings
         self.startAt = startAt
         self.standardInput = standardInput
@@ -69,10 +69,10 @@ public final class FileSource: FixSource {
 
     deinit { buffer.deallocate() }
 
-    public var stray: String? { live?.strayWords }
-    public var strayCause: String { StrayCause.file }
+    package var stray: String? { live?.strayWords }
+    package var strayCause: String { StrayCause.file }
 
-    public var descriptor: Int32? {
+    package var descriptor: Int32? {
         guard !isPaused, let file, scheduled.isEmpty, live?.isResting != true else { return nil }
         switch file.kind {
         case .stream: return file.fd
@@ -80,34 +80,34 @@ public final class FileSource: FixSource {
         }
     }
 
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         if isPaused { return nil }
         if let due = scheduled.first?.due { return due }
         return [readAt, live?.nextDeadline].compactMap { $0 }.min()
     }
 
-    public var counters: NMEACounters { live?.counters ?? decoder.counters }
-    public var satellites: SatelliteView? { live.map(\.satellites) ?? decoder.satellites }
-    public var antenna: AntennaState? { live.map(\.antenna) ?? decoder.antenna }
-    public var dates: ReceiverDates {
+    package var counters: NMEACounters { live?.counters ?? decoder.counters }
+    package var satellites: SatelliteView? { live.map(\.satellites) ?? decoder.satellites }
+    package var antenna: AntennaState? { live.map(\.antenna) ?? decoder.antenna }
+    package var dates: ReceiverDates {
         isFollowing ? live?.dates ?? ReceiverDates() : decoder.receiverDates
     }
 
-    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             events.append(.stateChanged(.opening))
             open(at: now, &events)
         }
     }
 
-    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             watch?.drain()
             readOn(at: now, &events)
         }
     }
 
-    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         guard !isPaused else { return }
         act(deliver) { events in
             if !scheduled.isEmpty { release(at: now, &events) }
@@ -124,7 +124,7 @@ public final class FileSource: FixSource {
         }
     }
 
-    public func setPaused(_ paused: Bool, at now: EventTime) {
+    package func setPaused(_ paused: Bool, at now: EventTime) {
         guard paused != isPaused else { return }
         isPaused = paused
         if paused {
@@ -137,11 +137,11 @@ public final class FileSource: FixSource {
         }
     }
 
-    public func setAsleep(
+    package func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool { false }
 
-    public func close() {
+    package func close() {
         file = nil
         watch = nil
         readAt = nil

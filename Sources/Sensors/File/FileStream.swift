@@ -1,4 +1,4 @@
-import NMEA
+import WaypostNMEA
 
 /// Which file a stretch of the decoded stream is, so that a place in the stream becomes a place in the file.
 struct FileStream {

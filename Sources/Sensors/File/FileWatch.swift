@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Reports that a file may have grown, was cut, or that its name points to another one.
 final class FileWatch {

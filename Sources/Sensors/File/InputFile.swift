@@ -1,5 +1,5 @@
 import Glibc
-import NMEA
+import WaypostNMEA
 
 /// An open file, FIFO or standard input.
 final class InputFile {

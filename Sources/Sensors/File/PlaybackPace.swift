@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When the epochs of a log are due if it is played back by its own times.
 struct PlaybackPace {

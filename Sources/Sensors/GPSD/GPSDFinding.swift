@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// What a gpsd reports of itself and its receivers.
-public struct GPSDFinding: Hashable, Sendable {
+package struct GPSDFinding: Hashable, Sendable {
     /// nil when nothing that speaks gpsd's language answers.
-    public var version: GPSDVersion?
-    public var devices: [GPSDDevice] = []
+    package var version: GPSDVersion?
+    package var devices: [GPSDDevice] = []
     /// Why no receiver is available there, and what to do, for people; nil = there is one.
-    public var problem: String?
+    package var problem: String?
 
     /// `gpsd 3.22 (protocol 3.14) with /dev/ttyACM0 (u-blox)`; nil when there is none.
-    public var words: String? {
+    package var words: String? {
         guard let version else { return nil }
         let names = devices.map { device in device.driver.map { "\(device.path) (\($0))" } ?? device.path }
         return "gpsd \(version.release) (protocol \(version.protocolVersion))"
@@ -24,7 +24,7 @@ extension GPSDSettings {
     /// Connects, requests the devices, and disconnects. It does not wake receivers that have no clients.
     ///
     /// - Parameter timeout: for the whole inquiry. A gpsd that this starts needs some seconds to answer.
-    public func inquire(timeout: Duration = .seconds(10)) -> GPSDFinding {
+    package func inquire(timeout: Duration = .seconds(10)) -> GPSDFinding {
         let end = EventTime(nanoseconds: waypost_boottime_ns()) + timeout
         let connection: GPSDConnection
         do throws(SourceProblem) {

@@ -1,24 +1,24 @@
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Asks the gpsd of this host whether a line is one of its own: two readers would each get a part of the bytes.
 ///
 /// It never starts gpsd: where only systemd listens (`gpsd.socket` without `gpsd.service`), nothing is asked.
-public final class GPSDInquiry {
+package final class GPSDInquiry {
     /// Where gpsd shows itself.
-    public struct Host: Sendable {
+    package struct Host: Sendable {
         /// What systemd, or gpsd itself, listens at for devices to be added.
-        public var socket = "/run/gpsd.sock"
+        package var socket = "/run/gpsd.sock"
         /// Folders that are there while systemd runs gpsd, in either layout of control groups.
-        public var services = [
+        package var services = [
             "/sys/fs/cgroup/system.slice/gpsd.service", "/sys/fs/cgroup/systemd/system.slice/gpsd.service",
         ]
-        public var port: UInt16 = 2947
+        package var port: UInt16 = 2947
 
-        public init() {}
+        package init() {}
 
         /// A client would start gpsd.
-        public var isSocketActivated: Bool {
+        package var isSocketActivated: Bool {
             access(socket, F_OK) == 0 && !services.contains { access($0, F_OK) == 0 }
         }
     }
@@ -76,7 +76,7 @@ public final class GPSDInquiry {
     }
 
     /// The same for a caller that may block; at most a second.
-    public static func hasLine(_ paths: [String], host: Host = Host()) -> Bool {
+    package static func hasLine(_ paths: [String], host: Host = Host()) -> Bool {
         guard let inquiry = GPSDInquiry(about: paths, host: host, at: .zero) else { return false }
         // gpsd greets first: the answer is in the second line, which may come apart from it.
         for _ in 0..<10 {

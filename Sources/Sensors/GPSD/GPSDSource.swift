@@ -1,26 +1,26 @@
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// How a receiver is read through gpsd.
-public struct GPSDSettings: Sendable {
+package struct GPSDSettings: Sendable {
     /// A name or an address in digits. The default is `localhost`.
-    public var host: String
+    package var host: String
     /// The default is 2947.
-    public var port: UInt16
+    package var port: UInt16
     /// The receiver, as gpsd calls it: `/dev/ttyACM0`. nil = the first that gives a fix, until it falls silent.
-    public var device: String?
+    package var device: String?
     /// Time without a report after which the receiver is lost; three intervals of the receiver where that is longer. The
     /// default is 5 s.
-    public var staleness: Duration
+    package var staleness: Duration
     /// For connecting, after which it is reported; the attempt continues as long as the system makes it. The default is 10 s.
-    public var connectTimeout: Duration
+    package var connectTimeout: Duration
     /// Range errors and rollover count; gpsd reads the sentences.
-    public var decoder: NMEADecoder.Settings
+    package var decoder: NMEADecoder.Settings
     /// `.gpsdCycle`: gpsd is asked for the rate that is wanted. The default is `.none`.
-    public var receiver: ReceiverProfile
+    package var receiver: ReceiverProfile
 
-    public init(
+    package init(
         host: String = "localhost", port: UInt16 = 2947, device: String? = nil, staleness: Duration = .seconds(5),
         connectTimeout: Duration = .seconds(10), decoder: NMEADecoder.Settings = .init(live: true),
         receiver: ReceiverProfile = .none
@@ -50,8 +50,8 @@ public struct GPSDSettings: Sendable {
 ///
 /// A connection that ends is made again after 1 s, doubling to 60 s (to 10 s on this host). One behind which a receiver
 /// has gone silent is kept: gpsd opens the receiver when it is back.
-public final class GPSDSource: FixSource {
-    public let name: String
+package final class GPSDSource: FixSource {
+    package let name: String
 
     private enum Phase {
         case waiting(until: EventTime)
@@ -77,7 +77,7 @@ public final class GPSDSource: FixSource {
     private var isAsleep = false
 
     /// - Parameter jitter: a number in 0…1, asked for at each retry; it shortens the pause by up to a fifth.
-    public init(settings: GPSDSettings, jitter: @escaping () -> Double) {
+    package init(settings: GPSDSettings, jitter: @escaping () -> Double) {
         self.settings = settings
         self.jitter = jitter
         control = ReceiverControl(profile: settings.receiver)
@@ -88,7 +88,7 @@ public final class GPSDSource: FixSource {
             isUnplugged: settings.isUnplugged)
     }
 
-    public var descriptor: Int32? {
+    package var descriptor: Int32? {
         switch phase {
         case .opening(let opening, _): opening.descriptor
         case .connected(let connection): stream.isResting || hasMore != nil ? nil : connection.descriptor
@@ -96,7 +96,7 @@ public final class GPSDSource: FixSource {
         }
     }
 
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         switch phase {
         case .waiting(let until): until
         case .opening(_, let until): until
@@ -105,30 +105,30 @@ public final class GPSDSource: FixSource {
         }
     }
 
-    public var counters: NMEACounters { stream.decoder.counters }
-    public var satellites: SatelliteView? { stream.decoder.satellites }
-    public var stray: String? { stream.strayWords }
-    public var strayCause: String { StrayCause.gpsd }
-    public var dates: ReceiverDates { stream.decoder.receiverDates }
-    public func hostTimeRead(_ time: HostTime?) { stream.hostTimeRead(time) }
+    package var counters: NMEACounters { stream.decoder.counters }
+    package var satellites: SatelliteView? { stream.decoder.satellites }
+    package var stray: String? { stream.strayWords }
+    package var strayCause: String { StrayCause.gpsd }
+    package var dates: ReceiverDates { stream.decoder.receiverDates }
+    package func hostTimeRead(_ time: HostTime?) { stream.hostTimeRead(time) }
 
     /// The gpsd at the other end; nil while not connected.
-    public var version: GPSDVersion? { stream.decoder.version }
+    package var version: GPSDVersion? { stream.decoder.version }
 
     /// The devices that gpsd has.
-    public var devices: [GPSDDevice] { stream.decoder.devices }
+    package var devices: [GPSDDevice] { stream.decoder.devices }
 
     /// The device whose reports are taken; nil until one reports, unless it is configured.
-    public var device: String? { stream.decoder.device }
+    package var device: String? { stream.decoder.device }
 
-    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             stream.opening(&events)
             begin(at: now, &events)
         }
     }
 
-    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             switch phase {
             case .opening(let opening, _): openingAnswered(opening, at: now, &events)
@@ -138,7 +138,7 @@ public final class GPSDSource: FixSource {
         }
     }
 
-    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             switch phase {
             case .waiting(let until):
@@ -160,7 +160,7 @@ public final class GPSDSource: FixSource {
     }
 
     /// gpsd closes a receiver without clients, unless it runs with -n.
-    public func setAsleep(
+    package func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
         guard asleep != isAsleep else { return true }
@@ -179,13 +179,13 @@ public final class GPSDSource: FixSource {
     }
 
     /// The network may be back: do not wait for the timer.
-    public func retryNow(at now: EventTime) {
+    package func retryNow(at now: EventTime) {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 
-    public var rate: ReceiverRate? { control.rate }
+    package var rate: ReceiverRate? { control.rate }
 
-    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
@@ -207,7 +207,7 @@ public final class GPSDSource: FixSource {
         stream.expectedInterval = control.expectedInterval
     }
 
-    public func close() {
+    package func close() {
         phase = .closed
         hasMore = nil
         control.disconnected()

@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Lines of gpsd as they come: decodes them, and knows when the receiver behind it has gone.
 ///

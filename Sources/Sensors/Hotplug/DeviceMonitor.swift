@@ -2,30 +2,30 @@ import CUdev
 import Glibc
 
 /// An event of one device, from udev or the kernel.
-public struct DeviceEvent: Hashable, Sendable {
+package struct DeviceEvent: Hashable, Sendable {
     /// `add`, `remove`, `change`, `bind` and others. A driver need not send `add`: some send `change` alone.
-    public var action: String
+    package var action: String
     /// `tty`, `power_supply`
-    public var subsystem: String
+    package var subsystem: String
     /// The kernel's name: `ttyACM0`, `BAT0`.
-    public var name: String
+    package var name: String
     /// `/dev/ttyACM0`; nil without a node.
-    public var node: String?
+    package var node: String?
     /// What rules and kernel know of it (`ID_SERIAL_SHORT`, `DEVLINKS`, …). Values may be older than those in sysfs.
-    public var properties: [String: String]
+    package var properties: [String: String]
 }
 
 /// Watches for devices that are added, changed and removed, through libudev.
 ///
 /// Events only shorten a wait: where no udevd runs there may be none, and some are lost when many come at once.
-public final class DeviceMonitor {
+package final class DeviceMonitor {
     /// More events wait for the next call, so that many of them cannot block the loop.
     private static let eventsMax = 64
     /// udevd's socket: without it libudev receives nothing on the channel of udevd.
     private static let udevd = "/run/udev/control"
 
     /// What the daemon's loop watches for input.
-    public let descriptor: Int32
+    package let descriptor: Int32
     private let monitor: OpaquePointer
 
     /// nil where the sandbox or the kernel gives no such socket.
@@ -33,7 +33,7 @@ public final class DeviceMonitor {
     /// Where udevd runs, events come after its rules; elsewhere straight from the kernel, without links and permissions.
     ///
     /// - Parameter subsystems: `tty`, `power_supply`; events of others do not wake the process.
-    public init?(subsystems: [String]) {
+    package init?(subsystems: [String]) {
         guard let context = udev_new() else { return nil }
         defer { udev_unref(context) }
         let channel = access(Self.udevd, F_OK) == 0 ? "udev" : "kernel"
@@ -56,7 +56,7 @@ public final class DeviceMonitor {
     /// Handles the waiting events, without blocking.
     ///
     /// - Returns: false when events were lost: the state of all devices must be read again.
-    public func drain(_ handle: (DeviceEvent) -> Void) -> Bool {
+    package func drain(_ handle: (DeviceEvent) -> Void) -> Bool {
         for _ in 0..<Self.eventsMax {
             errno = 0
             guard let device = udev_monitor_receive_device(monitor) else { return errno != ENOBUFS }

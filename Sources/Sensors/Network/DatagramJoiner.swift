@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Joins sentences that a bridge from a serial line cut where its packets ended.
 ///

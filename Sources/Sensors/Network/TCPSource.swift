@@ -1,20 +1,20 @@
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// How a stream of sentences is fetched from a server.
-public struct TCPSettings: Sendable {
+package struct TCPSettings: Sendable {
     /// A name or an address in digits.
-    public var host: String
-    public var port: UInt16
+    package var host: String
+    package var port: UInt16
     /// Time without a sentence after which the line is silent; three intervals of the receiver where that is longer. The
     /// default is 5 s.
-    public var staleness: Duration
+    package var staleness: Duration
     /// For the lookup, and again for each address that it gives. The default is 10 s.
-    public var connectTimeout: Duration
-    public var decoder: NMEADecoder.Settings
+    package var connectTimeout: Duration
+    package var decoder: NMEADecoder.Settings
 
-    public init(
+    package init(
         host: String, port: UInt16, staleness: Duration = .seconds(5), connectTimeout: Duration = .seconds(10),
         decoder: NMEADecoder.Settings = .init()
     ) {
@@ -31,8 +31,8 @@ public struct TCPSettings: Sendable {
 /// A connection that ends is made again after 1 s, doubling to 60 s until sentences arrive, and so is one over which nothing
 /// has come for a minute, or for six intervals of the receiver where that is longer: many serial servers forget a client, or keep
 /// the line for one that is gone. Keepalive finds a host that is gone within a minute.
-public final class TCPSource: FixSource {
-    public let name: String
+package final class TCPSource: FixSource {
+    package let name: String
 
     private enum Phase {
         case waiting(until: EventTime)
@@ -54,7 +54,7 @@ public final class TCPSource: FixSource {
     private var overdueLookup: HostLookup?
 
     /// - Parameter jitter: a number in 0…1, asked for at each retry; it shortens the pause by up to a fifth.
-    public convenience init(settings: TCPSettings, jitter: @escaping () -> Double) {
+    package convenience init(settings: TCPSettings, jitter: @escaping () -> Double) {
         self.init(settings: settings, jitter: jitter, resolver: SocketAddress.resolve)
     }
 
@@ -68,7 +68,7 @@ public final class TCPSource: FixSource {
 
     deinit { close() }
 
-    public var descriptor: Int32? {
+    package var descriptor: Int32? {
         switch phase {
         case .lookingUp(let lookup, _): lookup.descriptor
         case .connecting(let fd, _, _, _): fd
@@ -77,11 +77,11 @@ public final class TCPSource: FixSource {
         }
     }
 
-    public var awaitsWritability: Bool {
+    package var awaitsWritability: Bool {
         if case .connecting = phase { true } else { false }
     }
 
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         switch phase {
         case .waiting(let until), .lookingUp(_, let until), .connecting(_, _, _, let until): until
         case .connected: [live.nextDeadline, live.quietEnd].compactMap { $0 }.min()
@@ -89,22 +89,22 @@ public final class TCPSource: FixSource {
         }
     }
 
-    public var counters: NMEACounters { live.counters }
-    public var satellites: SatelliteView? { live.satellites }
-    public var antenna: AntennaState? { live.antenna }
-    public var stray: String? { live.strayWords }
-    public var strayCause: String { StrayCause.tcp }
-    public var dates: ReceiverDates { live.dates }
-    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
+    package var counters: NMEACounters { live.counters }
+    package var satellites: SatelliteView? { live.satellites }
+    package var antenna: AntennaState? { live.antenna }
+    package var stray: String? { live.strayWords }
+    package var strayCause: String { StrayCause.tcp }
+    package var dates: ReceiverDates { live.dates }
+    package func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
-    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             live.opening(&events)
             begin(at: now, &events)
         }
     }
 
-    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             switch phase {
             case .lookingUp(let lookup, _): lookUpAnswered(lookup, at: now, &events)
@@ -116,7 +116,7 @@ public final class TCPSource: FixSource {
         }
     }
 
-    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             switch phase {
             case .waiting(let until):
@@ -140,7 +140,7 @@ public final class TCPSource: FixSource {
         }
     }
 
-    public func setAsleep(
+    package func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
         act(deliver) { events in
@@ -156,11 +156,11 @@ public final class TCPSource: FixSource {
     }
 
     /// The network may be back: do not wait for the timer.
-    public func retryNow(at now: EventTime) {
+    package func retryNow(at now: EventTime) {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 
-    public func close() {
+    package func close() {
         switch phase {
         case .connecting(let fd, _, _, _), .connected(let fd): Glibc.close(fd)
         case .waiting, .lookingUp, .closed: break

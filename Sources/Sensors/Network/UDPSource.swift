@@ -1,20 +1,20 @@
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// How datagrams with sentences are received.
-public struct UDPSettings: Sendable {
+package struct UDPSettings: Sendable {
     /// The address to bind, in digits. The default is 127.0.0.1: datagrams have no sender that can be trusted.
-    public var host: String
-    public var port: UInt16
+    package var host: String
+    package var port: UInt16
     /// Accept datagrams from this address only, in digits; nil = from anyone.
-    public var from: String?
+    package var from: String?
     /// Time without a sentence after which the line is silent; three intervals of the receiver where that is longer. The
     /// default is 5 s.
-    public var staleness: Duration
-    public var decoder: NMEADecoder.Settings
+    package var staleness: Duration
+    package var decoder: NMEADecoder.Settings
 
-    public init(
+    package init(
         host: String = "127.0.0.1", port: UInt16, from: String? = nil, staleness: Duration = .seconds(5),
         decoder: NMEADecoder.Settings = .init()
     ) {
@@ -27,10 +27,10 @@ public struct UDPSettings: Sendable {
 }
 
 /// A receiver that sends its sentences as datagrams, whole or cut as they came from a serial line.
-public final class UDPSource: FixSource {
-    public let name: String
+package final class UDPSource: FixSource {
+    package let name: String
     /// Datagrams of other senders than the configured one.
-    public private(set) var refused = 0
+    package private(set) var refused = 0
 
     /// What the default socket buffer holds of small datagrams at 1400 a second.
     private static let bufferTime = Duration.milliseconds(100)
@@ -44,7 +44,7 @@ public final class UDPSource: FixSource {
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
     private var retryAt: EventTime?
 
-    public init(settings: UDPSettings) {
+    package init(settings: UDPSettings) {
         self.settings = settings
         sender = settings.from.map { SocketAddress(numericHost: $0, port: 0)?.host ?? $0 }
         name = "udp \(settings.host.contains(":") ? "[\(settings.host)]" : settings.host):\(settings.port)"
@@ -53,45 +53,45 @@ public final class UDPSource: FixSource {
 
     deinit { close() }
 
-    public var descriptor: Int32? { live.isResting ? nil : fd }
+    package var descriptor: Int32? { live.isResting ? nil : fd }
 
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         fd == nil ? retryAt : [live.nextDeadline, joiner.nextDeadline].compactMap { $0 }.min()
     }
 
-    public var stray: String? { live.strayWords }
-    public var strayCause: String { StrayCause.udp }
+    package var stray: String? { live.strayWords }
+    package var strayCause: String { StrayCause.udp }
 
-    public var silenceCause: String? {
+    package var silenceCause: String? {
         if refused > 0 { return "datagrams come, but from other addresses than \(settings.from ?? "")" }
         guard settings.host == "127.0.0.1" || settings.host == "::1" else { return nil }
         return
             "only programs on this machine can send there: for a sender elsewhere set host = \"0.0.0.0\", and from to its address"
     }
 
-    public var counters: NMEACounters { live.counters }
-    public var satellites: SatelliteView? { live.satellites }
-    public var antenna: AntennaState? { live.antenna }
-    public var dates: ReceiverDates { live.dates }
-    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
+    package var counters: NMEACounters { live.counters }
+    package var satellites: SatelliteView? { live.satellites }
+    package var antenna: AntennaState? { live.antenna }
+    package var dates: ReceiverDates { live.dates }
+    package func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
     /// The port in use, which the system chooses where 0 is configured; nil while not bound.
-    public var boundPort: UInt16? {
+    package var boundPort: UInt16? {
         fd.flatMap { SocketAddress(ofSocket: $0)?.port }
     }
 
-    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             live.opening(&events)
             bind(at: now, &events)
         }
     }
 
-    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { read(at: now, &$0) }
     }
 
-    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in
             if fd == nil {
                 if let retryAt, now >= retryAt { bind(at: now, &events) }
@@ -104,7 +104,7 @@ public final class UDPSource: FixSource {
         }
     }
 
-    public func setAsleep(
+    package func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
         act(deliver) { events in
@@ -120,7 +120,7 @@ public final class UDPSource: FixSource {
         return true
     }
 
-    public func close() {
+    package func close() {
         if let fd { Glibc.close(fd) }
         fd = nil
         retryAt = nil

@@ -1,27 +1,27 @@
-import Positioning
+import WaypostCore
 
 /// All supplies of a host at one instant, and the state that they give.
-public struct PowerSupplies: Hashable, Sendable {
+package struct PowerSupplies: Hashable, Sendable {
     /// Which of them count.
-    public struct Selection: Hashable, Sendable {
+    package struct Selection: Hashable, Sendable {
         /// Names of those that alone are the battery, whatever they say of themselves; empty = every battery and UPS of
         /// the system that is present.
-        public var batteries: Set<String> = []
+        package var batteries: Set<String> = []
         /// Names of those that alone count as external power; empty = every supply of the system that is not a battery.
-        public var chargers: Set<String> = []
+        package var chargers: Set<String> = []
         /// Names of those that do not count.
-        public var ignored: Set<String> = []
+        package var ignored: Set<String> = []
 
-        public init() {}
+        package init() {}
 
         func wants(_ name: String) -> Bool { batteries.contains(name) || chargers.contains(name) }
     }
 
     /// Those that count, in the order of their names.
-    public var batteries: [PowerSupply]
-    public var chargers: [PowerSupply]
+    package var batteries: [PowerSupply]
+    package var chargers: [PowerSupply]
 
-    public init(_ supplies: [PowerSupply] = [], selection: Selection = Selection()) {
+    package init(_ supplies: [PowerSupply] = [], selection: Selection = Selection()) {
         let counted = supplies.filter { !selection.ignored.contains($0.name) }.sorted { $0.name < $1.name }
         batteries = counted.filter { supply in
             guard selection.batteries.isEmpty else { return selection.batteries.contains(supply.name) }
@@ -33,7 +33,7 @@ public struct PowerSupplies: Hashable, Sendable {
         }
     }
 
-    public var state: PowerState {
+    package var state: PowerState {
         PowerState(batteryPercent: percent, charging: isCharging, externalPower: hasExternalPower)
     }
 

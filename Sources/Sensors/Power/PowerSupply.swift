@@ -1,26 +1,26 @@
-import Positioning
+import WaypostCore
 
 /// One entry of /sys/class/power_supply as read from its files.
 ///
 /// Source: linux/Documentation/ABI/testing/sysfs-class-power.
-public struct PowerSupply: Hashable, Sendable {
-    public enum Kind: Hashable, Sendable {
+package struct PowerSupply: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case battery, ups, mains, usb, wireless
         /// Fuel gauges and converters that vendors add beside the real one.
         case other
     }
 
-    public enum Status: Hashable, Sendable {
+    package enum Status: Hashable, Sendable {
         case charging, discharging, notCharging, full
     }
 
     /// What is left and what there is when full, both in µWh or both in µAh.
-    public struct Store: Hashable, Sendable {
-        public var now: Double
-        public var full: Double
+    package struct Store: Hashable, Sendable {
+        package var now: Double
+        package var full: Double
 
         /// nil unless it makes a level: `full` is above 0, `now` not below.
-        public init?(now: Int64?, full: Int64?) {
+        package init?(now: Int64?, full: Int64?) {
             guard let now, let full, now >= 0, full > 0 else { return nil }
             self.now = Double(now)
             self.full = Double(full)
@@ -28,25 +28,25 @@ public struct PowerSupply: Hashable, Sendable {
     }
 
     /// `BAT0`, `AC`
-    public var name: String
-    public var kind: Kind
+    package var name: String
+    package var kind: Kind
     /// It is the battery of a mouse or keyboard, not of this host.
-    public var isOfPeripheral: Bool
+    package var isOfPeripheral: Bool
     /// The battery is in its bay.
-    public var isPresent: Bool
+    package var isPresent: Bool
     /// 0…100 as the gauge says; nil = unknown.
-    public var capacity: Int?
+    package var capacity: Int?
     /// nil = unknown.
-    public var status: Status?
-    public var energy: Store?
-    public var charge: Store?
+    package var status: Status?
+    package var energy: Store?
+    package var charge: Store?
     /// It feeds the host; nil = not reported.
-    public var isOnline: Bool?
+    package var isOnline: Bool?
     /// Reading a file that exists failed or gave nonsense.
-    public var isUnreadable: Bool
+    package var isUnreadable: Bool
 
     /// What a file of the entry holds.
-    public enum Attribute: Hashable, Sendable {
+    package enum Attribute: Hashable, Sendable {
         case text([UInt8])
         /// The supply has no such file.
         case absent
@@ -60,7 +60,7 @@ public struct PowerSupply: Hashable, Sendable {
     /// - Parameters:
     ///   - isWanted: named in the configuration: asked whatever it is.
     ///   - read: the file of a name.
-    public init(name: String, isWanted: Bool = false, read: (String) -> Attribute) {
+    package init(name: String, isWanted: Bool = false, read: (String) -> Attribute) {
         self.name = name
         kind = Kind(Self.word(read("type")))
         isOfPeripheral = Self.word(read("scope")) == "Device"

@@ -1,29 +1,30 @@
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// Reads /sys/class/power_supply, or a folder that looks like it.
 ///
 /// Which supplies there are is known at once. A file of one may be a transfer on a bus: fuel gauges on I²C take 10 to
 /// 500 ms for each, and on a broken bus a read may never end. `PowerSupplySurvey` reads them on other threads.
-public struct PowerSupplyReader: Sendable {
+package struct PowerSupplyReader: Sendable {
     /// More entries than any board has.
     private static let suppliesMax = 32
     private static let bytesMax = 64
 
-    public let root: String
-    public let selection: PowerSupplies.Selection
+    package let root: String
+    package let selection: PowerSupplies.Selection
 
     /// - Parameter root: `/sys/class/power_supply`
-    public init(root: String, selection: PowerSupplies.Selection = .init()) {
+    package init(root: String, selection: PowerSupplies.Selection = .init()) {
         self.root = root
         self.selection = selection
     }
 
     /// Those that may count, in no order; empty where there is no such folder.
-    public func names() -> [String] { folders().filter { !selection.ignored.contains($0) } }
+    package func names() -> [String] { folders().filter { !selection.ignored.contains($0) } }
 
     /// Blocks for as long as its driver does.
-    public func read(_ name: String) -> PowerSupply {
+    package func read(_ name: String) -> PowerSupply {
         PowerSupply(name: name, isWanted: selection.wants(name)) { attribute($0, of: name) }
     }
 

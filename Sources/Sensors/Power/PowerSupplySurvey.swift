@@ -1,19 +1,19 @@
 import CLinux
 import Glibc
-import Positioning
 import Synchronization
+import WaypostCore
 
 /// Reads power supplies off the loop's thread, so that no driver can block it.
 ///
 /// A thread lives as long as there is something to read, and reads one supply after the other. When one of them is slow,
 /// another thread continues with the others. A read that hangs cannot be ended: that supply is not read again before it has
 /// answered, so that there is at most one thread more than supplies that hang.
-public final class PowerSupplySurvey: Sendable {
+package final class PowerSupplySurvey: Sendable {
     /// A supply that was asked and has not answered yet.
-    public struct Question: Hashable, Sendable {
-        public var name: String
+    package struct Question: Hashable, Sendable {
+        package var name: String
         /// Since when it is being read; nil = its turn has not come.
-        public var since: EventTime?
+        package var since: EventTime?
     }
 
     private struct State {
@@ -34,17 +34,17 @@ public final class PowerSupplySurvey: Sendable {
     }
 
     /// How long a thread may read one supply before another thread reads those that wait behind it.
-    public static let timeout = Duration.milliseconds(250)
+    package static let timeout = Duration.milliseconds(250)
     /// No board has so many supplies that hang.
     private static let threadsMax = 8
 
-    public let reader: PowerSupplyReader
+    package let reader: PowerSupplyReader
     /// Readable when the last of those that were asked has answered, or a slow one.
-    public let descriptor: Int32
+    package let descriptor: Int32
     private let state = Mutex(State())
 
     /// nil when the system has no descriptor left.
-    public init?(_ reader: PowerSupplyReader) {
+    package init?(_ reader: PowerSupplyReader) {
         descriptor = waypost_eventfd()
         guard descriptor >= 0 else { return nil }
         self.reader = reader
@@ -56,13 +56,13 @@ public final class PowerSupplySurvey: Sendable {
     }
 
     /// Reads supplies in this order; what is left of an earlier request is dropped.
-    public func ask(_ names: [String], at now: EventTime) {
+    package func ask(_ names: [String], at now: EventTime) {
         state.withLock { $0.waiting = names }
         startOverdue(at: now)
     }
 
     /// To be called after `timeout`: what waits behind a supply that does not answer is read by another thread.
-    public func startOverdue(at now: EventTime) {
+    package func startOverdue(at now: EventTime) {
         let next: String? = state.withLock { state in
             guard state.inProgress.values.allSatisfy({ now >= $0 + Self.timeout }) else { return nil }
             if state.inProgress.count < Self.threadsMax { return state.takeNext(at: now) }
@@ -79,7 +79,7 @@ public final class PowerSupplySurvey: Sendable {
     }
 
     /// What has been read since the last call, and who has not answered, each once.
-    public func collect() -> (answers: [PowerSupply], open: [Question]) {
+    package func collect() -> (answers: [PowerSupply], open: [Question]) {
         var count: UInt64 = 0
         _ = Glibc.read(descriptor, &count, MemoryLayout.size(ofValue: count))
         return state.withLock { state in

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Finds the speed of a receiver by trying one after another until sentences with good checksums arrive.
 ///

@@ -1,5 +1,5 @@
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Whether gpsd reads our line too.
 struct LineOwner {

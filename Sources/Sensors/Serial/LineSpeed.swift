@@ -1,13 +1,13 @@
 import Glibc
 
 /// A speed that a serial line can be set to.
-public struct LineSpeed: Hashable, Sendable, CustomStringConvertible {
+package struct LineSpeed: Hashable, Sendable, CustomStringConvertible {
     /// Bits per second.
-    public let baud: Int
+    package let baud: Int
     let code: speed_t
 
     /// nil unless ``supported`` contains the speed.
-    public init?(baud: Int) {
+    package init?(baud: Int) {
         guard let entry = Self.table.first(where: { $0.baud == baud }) else { return nil }
         self.baud = entry.baud
         code = entry.code
@@ -20,9 +20,9 @@ public struct LineSpeed: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// All speeds that can be configured, in bits per second.
-    public static let supported = table.map(\.baud)
+    package static let supported = table.map(\.baud)
 
-    public var description: String { "\(baud) baud" }
+    package var description: String { "\(baud) baud" }
 
     // The constants are signed in one release of glibc and not in another.
     private static let table: [(baud: Int, code: speed_t)] = [

@@ -1,18 +1,18 @@
 import CUdev
 
 /// A serial line of USB that is plugged in.
-public struct SerialDevice: Hashable, Sendable {
+package struct SerialDevice: Hashable, Sendable {
     /// `/dev/ttyACM0`; may change when plugged in again.
-    public var node: String
-    public var usb: USBIdentity
+    package var node: String
+    package var usb: USBIdentity
 
-    public init(node: String, usb: USBIdentity) {
+    package init(node: String, usb: USBIdentity) {
         self.node = node
         self.usb = usb
     }
 
     /// Those that the kernel has now, lowest number first. Reads sysfs, and what udevd noted where it runs.
-    public static func all() -> [SerialDevice] {
+    package static func all() -> [SerialDevice] {
         guard let context = udev_new() else { return [] }
         defer { udev_unref(context) }
         guard let search = udev_enumerate_new(context) else { return [] }
@@ -55,20 +55,20 @@ public struct SerialDevice: Hashable, Sendable {
 }
 
 /// What is known of a USB device whatever port it is plugged into; in a search, nil matches anything.
-public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
-    public var vendor: UInt16?
-    public var product: UInt16?
+package struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
+    package var vendor: UInt16?
+    package var product: UInt16?
     /// As the device reports it. Not every device has one, and cheap adapters share theirs.
-    public var serial: String?
+    package var serial: String?
 
-    public init(vendor: UInt16? = nil, product: UInt16? = nil, serial: String? = nil) {
+    package init(vendor: UInt16? = nil, product: UInt16? = nil, serial: String? = nil) {
         self.vendor = vendor
         self.product = product
         self.serial = serial
     }
 
     /// - Parameter id: `1546:01a8`, four hexadecimal digits each.
-    public init?(id: String, serial: String? = nil) {
+    package init?(id: String, serial: String? = nil) {
         let parts = id.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2,
             parts.allSatisfy({ $0.utf8.count == 4 && $0.utf8.allSatisfy { UInt8(ascii: "+") != $0 } }),
@@ -78,7 +78,7 @@ public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// `1546:01a8`; nil unless both are known.
-    public var id: String? {
+    package var id: String? {
         guard let vendor, let product else { return nil }
         return [vendor, product].map { number in
             let digits = String(number, radix: 16)
@@ -86,7 +86,7 @@ public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
         }.joined(separator: ":")
     }
 
-    public var description: String { [id, serial].compactMap { $0 }.joined(separator: " ") }
+    package var description: String { [id, serial].compactMap { $0 }.joined(separator: " ") }
 
     package func matches(_ device: USBIdentity) -> Bool {
         (vendor == nil || vendor == device.vendor) && (product == nil || product == device.product)
@@ -96,19 +96,19 @@ public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
 
 extension SerialSettings {
     /// Whether the gpsd of this host has the line on its list.
-    public var isHeldByGPSD: Bool {
+    package var isHeldByGPSD: Bool {
         guard let node = try? device.node(among: SerialDevice.all) else { return false }
         return GPSDInquiry.hasLine([node], host: gpsd)
     }
 }
 
 /// Which line a receiver is on, by a name that stays the same when it is plugged in again.
-public enum SerialName: Hashable, Sendable, CustomStringConvertible {
+package enum SerialName: Hashable, Sendable, CustomStringConvertible {
     /// A node or a link to one: `/dev/serial/by-id/…`, `/dev/waypost/gps`.
     case path(String)
     case usb(USBIdentity)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .path(let path): path
         case .usb(let identity): "usb \(identity)"

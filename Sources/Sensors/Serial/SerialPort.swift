@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Why a source cannot be opened or went away: what, where, the system's reason and what to do about it.
 package struct SourceProblem: Error, Hashable, CustomStringConvertible {

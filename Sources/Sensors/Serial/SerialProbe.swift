@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// Looks at what a serial line brings, at one speed after another. It writes nothing to it.
 package enum SerialProbe {

@@ -1,16 +1,16 @@
 import Glibc
-import NMEA
-import Positioning
+import WaypostCore
+import WaypostNMEA
 
 /// A receiver on a serial line or a USB port that looks like one.
 ///
 /// End of file is how an unplugged adapter shows itself. The line is then closed at once and opened again after 1 s,
 /// doubling to 10 s, without regard to hotplug events: on a host without udevd there are none. An event only shortens
 /// the wait.
-public final class SerialSource: FixSource {
-    public let name: String
+package final class SerialSource: FixSource {
+    package let name: String
     /// The speed at which sentences with good checksums have arrived; nil until then. Worth remembering.
-    public private(set) var foundSpeed: LineSpeed?
+    package private(set) var foundSpeed: LineSpeed?
 
     private let settings: SerialSettings
     /// What is plugged in.
@@ -29,7 +29,7 @@ public final class SerialSource: FixSource {
     /// What the last attempt tried to open.
     private var node: String?
 
-    public convenience init(settings: SerialSettings) {
+    package convenience init(settings: SerialSettings) {
         self.init(settings: settings, devices: SerialDevice.all)
     }
 
@@ -43,47 +43,47 @@ public final class SerialSource: FixSource {
 
     /// While gpsd is asked about the line, which takes a moment, only its answer is awaited: the bytes of the line stay
     /// in the kernel's buffer.
-    public var descriptor: Int32? {
+    package var descriptor: Int32? {
         if let inquiry = owner.inquiry { return inquiry.descriptor }
         guard !live.isResting else { return nil }
         return fd
     }
 
-    public var awaitsWritability: Bool { owner.inquiry?.isConnecting ?? false }
+    package var awaitsWritability: Bool { owner.inquiry?.isConnecting ?? false }
 
-    public var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         let line = fd == nil ? [retryAt] : [live.nextDeadline, hunt?.nextDeadline, control.nextDeadline]
         return (line + [owner.inquiry?.deadline]).compactMap { $0 }.min()
     }
 
-    public var counters: NMEACounters { live.counters }
-    public var satellites: SatelliteView? { live.satellites }
-    public var antenna: AntennaState? { live.antenna }
-    public var dates: ReceiverDates { live.dates }
-    public func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
+    package var counters: NMEACounters { live.counters }
+    package var satellites: SatelliteView? { live.satellites }
+    package var antenna: AntennaState? { live.antenna }
+    package var dates: ReceiverDates { live.dates }
+    package func hostTimeRead(_ time: HostTime?) { live.hostTimeRead(time) }
 
-    public var rate: ReceiverRate? { control.rate }
+    package var rate: ReceiverRate? { control.rate }
 
-    public var remark: String? { owner.remark }
-    public var stray: String? { live.strayWords }
-    public var strayCause: String { StrayCause.serial }
-    public var unreadableWords: String { StrayCause.unreadable(at: settings.speed) }
+    package var remark: String? { owner.remark }
+    package var stray: String? { live.strayWords }
+    package var strayCause: String { StrayCause.serial }
+    package var unreadableWords: String { StrayCause.unreadable(at: settings.speed) }
 
-    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             live.opening(&events)
             open(at: now, &events)
         }
     }
 
-    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             if let answer = owner.inquiry?.answer() { ownerAnswered(answer, at: now, &events) }
             if !read(at: now, &events), let port, port.isHungUp { unplugged("hung up", at: now, &events) }
         }
     }
 
-    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             if let inquiry = owner.inquiry, now >= inquiry.deadline { ownerAnswered(false, at: now, &events) }
             if fd == nil {
@@ -99,7 +99,7 @@ public final class SerialSource: FixSource {
         }
     }
 
-    public func setAsleep(
+    package func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
         act(at: now, deliver) { events in
@@ -116,15 +116,15 @@ public final class SerialSource: FixSource {
         return true
     }
 
-    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
-    public func retryNow(at now: EventTime) {
+    package func retryNow(at now: EventTime) {
         if retryAt != nil { retryAt = now }
     }
 
-    public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+    package func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { events in
             if let event, event.action == "remove" {
                 if let port, port.isNamed(by: event) { unplugged("removed", at: now, &events) }
@@ -138,7 +138,7 @@ public final class SerialSource: FixSource {
         }
     }
 
-    public func close() {
+    package func close() {
         release()
         retryAt = nil
         owner = LineOwner()

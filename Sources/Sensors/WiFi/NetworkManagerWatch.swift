@@ -1,12 +1,12 @@
-import Positioning
+import WaypostCore
 
 /// Asks NetworkManager over D-Bus.
-public final class NetworkManagerWatch: WiFiWatch {
+package final class NetworkManagerWatch: WiFiWatch {
     private static let name = "org.freedesktop.NetworkManager"
     private static let device = "\(name).Device.Wireless"
     private static let messagesMax = 64
 
-    public private(set) var association: WiFiAssociation?
+    package private(set) var association: WiFiAssociation?
     private var bus: SystemBus?
     private var delay = RetryDelay(from: .seconds(5), to: .seconds(300))
     private var retryAt: EventTime? = .zero
@@ -17,16 +17,16 @@ public final class NetworkManagerWatch: WiFiWatch {
     /// Something changed while an answer was awaited.
     private var asksAgain = false
 
-    public init() {}
+    package init() {}
 
-    public var descriptor: Int32? { bus?.descriptor }
-    public var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
+    package var descriptor: Int32? { bus?.descriptor }
+    package var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
 
-    public func nextDeadline(at now: EventTime) -> EventTime? {
+    package func nextDeadline(at now: EventTime) -> EventTime? {
         [retryAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
     }
 
-    public func process(at now: EventTime) {
+    package func process(at now: EventTime) {
         self.now = now
         if let bus, !bus.process(messagesMax: Self.messagesMax) { lost() }
         if let due = retryAt, due <= now {
@@ -35,12 +35,12 @@ public final class NetworkManagerWatch: WiFiWatch {
         }
     }
 
-    public func linksChanged(at now: EventTime) {
+    package func linksChanged(at now: EventTime) {
         self.now = now
         if bus != nil { ask() }
     }
 
-    public func stop() {
+    package func stop() {
         bus = nil
         retryAt = nil
     }

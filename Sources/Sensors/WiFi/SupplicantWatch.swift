@@ -1,12 +1,13 @@
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// Asks wpa_supplicant over its control socket: `STATUS` at the start and after each event of a connection.
-public final class SupplicantWatch: WiFiWatch {
+package final class SupplicantWatch: WiFiWatch {
     private static let replyMax = 4096
     private static let messagesMax = 16
 
-    public private(set) var association: WiFiAssociation?
+    package private(set) var association: WiFiAssociation?
     /// With a socket for each interface.
     private let folder: String
     private var socket: Int32?
@@ -14,16 +15,16 @@ public final class SupplicantWatch: WiFiWatch {
     private var retryAt: EventTime? = .zero
 
     /// - Parameter folder: the usual one is `/run/wpa_supplicant`.
-    public init(folder: String) { self.folder = folder }
+    package init(folder: String) { self.folder = folder }
 
     deinit { stop() }
 
-    public var descriptor: Int32? { socket }
-    public var wantsToWrite: Bool { false }
+    package var descriptor: Int32? { socket }
+    package var wantsToWrite: Bool { false }
 
-    public func nextDeadline(at now: EventTime) -> EventTime? { retryAt }
+    package func nextDeadline(at now: EventTime) -> EventTime? { retryAt }
 
-    public func process(at now: EventTime) {
+    package func process(at now: EventTime) {
         if let due = retryAt, due <= now {
             retryAt = nil
             open(at: now)
@@ -31,9 +32,9 @@ public final class SupplicantWatch: WiFiWatch {
         receive(at: now)
     }
 
-    public func linksChanged(at now: EventTime) { if socket != nil { send("STATUS", at: now) } }
+    package func linksChanged(at now: EventTime) { if socket != nil { send("STATUS", at: now) } }
 
-    public func stop() {
+    package func stop() {
         if let socket { close(socket) }
         socket = nil
         retryAt = nil

@@ -1,7 +1,7 @@
-import Positioning
+import WaypostCore
 
 /// Which Wi-Fi network the host uses, from the program that knows. It is asked when that changes, and not for each record.
-public protocol WiFiWatch: AnyObject {
+package protocol WiFiWatch: AnyObject {
     /// nil = none, or not known.
     var association: WiFiAssociation? { get }
     /// What its owner watches; nil while there is no connection.
@@ -16,10 +16,10 @@ public protocol WiFiWatch: AnyObject {
     func stop()
 }
 
-public struct WiFiAssociation: Hashable, Sendable {
-    public var ssid: String
+package struct WiFiAssociation: Hashable, Sendable {
+    package var ssid: String
     /// In lower case.
-    public var bssid: String
+    package var bssid: String
 
     /// - Parameter ssid: at most 32 bytes, of any kind; what is no UTF-8 is replaced.
     init?(ssid: [UInt8], bssid: String) {

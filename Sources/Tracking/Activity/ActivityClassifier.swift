@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Finds out from the speed whether the asset walks, runs, rides a bicycle or drives.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The speeds of the last seconds in slots of a second, whatever the rate of the receiver.
 struct SpeedTrend: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Fixes that lead from one place to another. Neither noise nor positions that jump do.
 struct Advance: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Time between two fixes for rates.
 enum Elapsed {

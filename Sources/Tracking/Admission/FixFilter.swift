@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Admission: decides which fixes are believed. A rejected fix is counted, never silently lost.
 public struct FixFilter: Sendable {

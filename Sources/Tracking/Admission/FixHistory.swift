@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The believed fixes: the newest one, the ring of those before it, and the rate, speed and silence that follow from them.
 struct FixHistory: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Silence of the receiver: when it counts as a gap, whether that is recorded, and why it fell silent.
 struct GapWatch: Sendable {

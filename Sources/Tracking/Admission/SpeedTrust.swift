@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Whether the speed that a receiver reports is one: some report 0 wherever they go, or while it lags behind.
 struct SpeedTrust: Sendable {

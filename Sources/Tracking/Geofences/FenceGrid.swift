@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Finds the fences whose bounds may hold a position, without asking all of them.
 ///

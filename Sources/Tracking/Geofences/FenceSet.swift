@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The fences that can be used, ready for the question on which side of each a position is.
 struct FenceSet: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// An area whose crossings are recorded.
 public struct Geofence: Hashable, Sendable, Codable {

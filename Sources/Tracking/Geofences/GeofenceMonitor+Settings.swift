@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension GeofenceMonitor {
     public struct Settings: Hashable, Sendable {

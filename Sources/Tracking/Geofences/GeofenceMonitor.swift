@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Which geofences the asset is inside of: ENTER, EXIT and DWELL, for each fence in strict alternation.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Reported fixes that wait for the decision of a geofence.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// How far a jam moved an asset during a halt, a few metres at a time.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 #if canImport(Glibc)
     import Glibc

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A halt within a trip, which is not announced: it ends with movement, or becomes a stop.
 struct Halt: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Halts that follow each other closely, and where the asset was all the while.
 ///

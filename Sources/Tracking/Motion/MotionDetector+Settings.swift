@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension MotionDetector {
     /// What counts as moving and as parked. Durations run on event time, distances are metres.

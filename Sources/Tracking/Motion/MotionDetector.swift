@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Decides whether the asset moves or is parked, from fixes, deadlines and requests of the user.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The settings that may differ between a moving and a parked asset: other values, the same rules.
 public struct MotionProfile: Hashable, Sendable {

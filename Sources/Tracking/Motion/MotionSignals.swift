@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// One admitted fix as the motion detector sees it.
 struct Sighting: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// An asset that is parked, and the fence around it.
 struct Parked: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Counts how long a condition has held without a break.
 struct Persistence: Sendable {

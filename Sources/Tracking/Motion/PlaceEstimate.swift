@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The median of positions where the asset stands, component by component: one multipath fix does not move it.
 struct PlaceEstimate: Sendable {

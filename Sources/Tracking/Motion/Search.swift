@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The search for the first place: a cold start is 30–130 m off.
 struct Search: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// An asset on a trip, and what the halts so far say of the next one.
 struct Trip: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// External power, of which a change counts once it has lasted, and the alarm for a low battery.
 struct PowerMonitor: Sendable {

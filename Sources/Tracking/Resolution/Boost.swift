@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A finer resolution for a bounded time (tracking on demand); it goes back by itself.
 public struct Boost: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What is known of the asset as a whole when a resolution is decided.
 public struct Circumstances: Hashable, Sendable {

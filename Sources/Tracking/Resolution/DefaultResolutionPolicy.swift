@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The default policy of Ably Asset Tracking: constraints by nearness and presence of subscribers, the finest of what is
 /// asked, then slower on a low battery.

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Somebody waits for the next fix, however seldom the receiver gives one.
 package struct LocateRequest {

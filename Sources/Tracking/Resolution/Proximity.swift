@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What counts as near a destination: either part suffices (Ably Asset Tracking `DefaultProximity`).
 public struct Proximity: Hashable, Sendable {

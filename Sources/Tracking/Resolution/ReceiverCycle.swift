@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// When the receiver may sleep: a parked asset is looked at now and then instead of always, and so is a moving one that
 /// is to be followed coarsely.

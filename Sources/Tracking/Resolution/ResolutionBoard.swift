@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The resolutions in force: one published for each trackable, and one asked of the receiver.
 ///

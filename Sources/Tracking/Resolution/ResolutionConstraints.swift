@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// What a policy obeys for one trackable.
 public enum ResolutionConstraints: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Everything a policy may look at when it decides for one trackable.
 public struct TrackableResolutionRequest: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A rule of the configuration: where all its conditions hold, its fields replace what the default policy picks.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Settings of what is asked of the receiver and published.
 public struct ResolutionSettings: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The rules of the configuration: the first that holds decides; if none does, the default policy.
 ///

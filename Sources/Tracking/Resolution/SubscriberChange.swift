@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// A viewer of one trackable came, asked for another resolution, or left.
 public struct SubscriberChange: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The thing whose locations are published. Two trackables are the same if their ids are.
 public struct Trackable: Hashable, Sendable {

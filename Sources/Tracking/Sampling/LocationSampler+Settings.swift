@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 extension LocationSampler {
     public enum Rule: String, Sendable, Codable, CaseIterable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Chooses which fixes of one trackable are kept, against the last one chosen.
 public struct LocationSampler: Sendable {

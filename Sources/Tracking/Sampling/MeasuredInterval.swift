@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Time between two epochs of the receiver: the median of the last five, so that a gap does not count.
 struct MeasuredInterval: Sendable {

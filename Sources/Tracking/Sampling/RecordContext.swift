@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The present, for every record of one call.
 struct Present: Sendable {

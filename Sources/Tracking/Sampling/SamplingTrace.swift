@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The fixes that the samplers saw, in order, for a check of those that they kept.
 package struct SamplingTrace: Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Fixes of one trackable that were not sent by themselves and ride along with its next message.
 ///

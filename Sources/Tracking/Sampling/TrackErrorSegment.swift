@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The fixes since the last kept one, as far as they limit which fix may be kept next.
 ///

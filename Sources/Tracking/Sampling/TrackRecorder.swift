@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Makes records: chooses fixes for each trackable, puts decisions between them, and keeps times and odometer in order.
 struct TrackRecorder: Sendable {

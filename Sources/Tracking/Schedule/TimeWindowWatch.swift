@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Follows the receiver's time through a timetable, and reports which windows open and close.
 ///

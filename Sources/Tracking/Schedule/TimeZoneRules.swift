@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Local time of one place: what the clocks there show at any UTC.
 ///

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Which time windows there are, and when each is open in the local time of one place.
 ///

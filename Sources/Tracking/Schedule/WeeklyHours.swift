@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// Hours of a week in local time: `mon-fri 08:00-18:00`.
 public struct WeeklyHours: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// The trip in progress, its halts, and what the odometer shows.
 struct TripBook: Sendable {

@@ -1,9 +1,9 @@
-import Agent
 import ArgumentParser
 import Configuration
-import ControlProtocol
-import EventLoop
+import Daemon
 import Glibc
+import WaypostControl
+import WaypostHost
 
 /// Which running daemon a command speaks to.
 struct DaemonOptions: ParsableArguments {

@@ -1,9 +1,9 @@
-import Agent
 import ArgumentParser
 import Configuration
-import ControlProtocol
+import Daemon
 import Glibc
-import Positioning
+import WaypostControl
+import WaypostCore
 
 struct EndpointCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
-import Positioning
+import Daemon
+import WaypostControl
+import WaypostCore
 
 struct GeofencesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

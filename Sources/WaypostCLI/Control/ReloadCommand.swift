@@ -1,6 +1,6 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
+import Daemon
+import WaypostControl
 
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

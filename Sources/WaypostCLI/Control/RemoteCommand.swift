@@ -1,6 +1,6 @@
 import ArgumentParser
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 struct RemoteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
-import Positioning
+import Daemon
+import WaypostControl
+import WaypostCore
 
 /// A resolution on the command line.
 struct ResolutionOptions: ParsableArguments {

@@ -1,9 +1,8 @@
 import ArgumentParser
 import Configuration
-import ControlProtocol
 import Glibc
-import JSON
-import Positioning
+import WaypostControl
+import WaypostCore
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

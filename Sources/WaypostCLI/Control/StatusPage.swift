@@ -1,6 +1,6 @@
-import ControlProtocol
 import Doctor
-import Positioning
+import WaypostControl
+import WaypostCore
 
 /// The short form of `waypost status`: what somebody wants to know of a vehicle that is well in at most eight lines, and below them
 /// what is wrong.

@@ -1,6 +1,6 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
+import Daemon
+import WaypostControl
 
 struct SubscriberCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

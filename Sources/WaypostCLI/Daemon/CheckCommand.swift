@@ -1,7 +1,7 @@
-import Agent
 import ArgumentParser
 import Configuration
-import JSON
+import Daemon
+import WaypostCore
 
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
-import Agent
 import ArgumentParser
 import Configuration
-import EventLoop
+import Daemon
+import WaypostHost
 
 /// Reads the configuration for a command, and says what is wrong with it.
 enum ConfigurationFile {
@@ -10,7 +10,7 @@ enum ConfigurationFile {
     static func environment(requiresCredentials: Bool) -> ConfigurationEnvironment {
         ConfigurationEnvironment(
             variables: ProcessEnvironment.variables, hostname: { HostIdentity.hostName() },
-            machineID: { HostIdentity.machineID() }, buildDate: AgentVersion.released,
+            machineID: { MachineID.read() }, buildDate: AgentVersion.released,
             requiresCredentials: requiresCredentials)
     }
 

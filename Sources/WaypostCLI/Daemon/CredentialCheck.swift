@@ -1,7 +1,7 @@
 import Configuration
-import EventLoop
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// Whether systemd passes the credentials that a configuration names: without one the daemon does not start.
 struct CredentialCheck {

@@ -1,9 +1,9 @@
-import Agent
 import ArgumentParser
 import CLinux
 import Configuration
-import EventLoop
+import Daemon
 import Glibc
+import WaypostHost
 
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

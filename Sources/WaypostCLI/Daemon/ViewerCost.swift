@@ -1,6 +1,5 @@
 import Configuration
-import JSON
-import Positioning
+import WaypostCore
 
 /// What one viewer of a live channel may cost: the viewer decides, up to a limit of the configuration.
 struct ViewerCost {

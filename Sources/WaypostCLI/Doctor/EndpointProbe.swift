@@ -1,11 +1,12 @@
-import Agent
 import Configuration
-import Delivery
+import Daemon
 import Doctor
-import EventLoop
 import Glibc
-import Positioning
-import Uplink
+import Network
+import Profiles
+import Protocols
+import WaypostCore
+import WaypostHost
 
 /// Tries the way to each endpoint, all at once and as the daemon does: name, connection, certificate, an answer. The
 /// request is OPTIONS without a credential and without a body, so that it can neither store nor delete anything; a broker is

@@ -1,9 +1,9 @@
 import Configuration
-import ControlProtocol
 import Doctor
-import EventLoop
 import Glibc
-import Positioning
+import WaypostControl
+import WaypostCore
+import WaypostHost
 
 /// Gathers from this host what `Doctor` judges. Nothing is changed, and everything has a limit of time.
 struct HostLook {

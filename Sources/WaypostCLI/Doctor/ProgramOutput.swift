@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import WaypostHost
 
 /// What a program of the system prints, bounded in time and bytes.
 enum ProgramOutput {

@@ -1,13 +1,13 @@
-import Agent
 import ArgumentParser
 import Configuration
-import ControlProtocol
+import Daemon
 import Doctor
-import EventLoop
 import Glibc
-import Positioning
+import Network
 import Sensors
-import Uplink
+import WaypostControl
+import WaypostCore
+import WaypostHost
 
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

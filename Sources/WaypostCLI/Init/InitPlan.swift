@@ -1,5 +1,5 @@
 import Configuration
-import Positioning
+import WaypostCore
 
 /// What `init` has found out and was told. Pure: its text is the configuration.
 struct InitPlan: Equatable {

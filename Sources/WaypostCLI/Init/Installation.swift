@@ -1,7 +1,7 @@
 import Doctor
-import EventLoop
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// Writes what `init` has made, with the owners that it needs, on this host or below the folder of an image.
 struct Installation {

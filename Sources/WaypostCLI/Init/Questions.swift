@@ -1,5 +1,5 @@
 import Glibc
-import Positioning
+import WaypostCore
 
 /// Asks a person at a terminal. Everything goes to standard error, so that standard output is what was asked for.
 struct Questions {

@@ -1,5 +1,5 @@
 import Doctor
-import Positioning
+import WaypostCore
 
 /// A serial line on which a receiver may be, and who uses it.
 struct FoundLine: Equatable {

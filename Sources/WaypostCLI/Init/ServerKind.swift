@@ -1,5 +1,5 @@
 import Configuration
-import Positioning
+import WaypostCore
 
 /// A server that `init` knows: what it is asked for, and what that becomes.
 struct ServerKind {

@@ -1,7 +1,7 @@
-import Agent
 import ArgumentParser
-import EventLoop
-import Replay
+import Daemon
+import Inspect
+import WaypostHost
 
 struct DecodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

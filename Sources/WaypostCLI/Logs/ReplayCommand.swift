@@ -1,10 +1,9 @@
-import Agent
 import ArgumentParser
 import Configuration
-import EventLoop
+import Daemon
 import Glibc
-import Replay
-import Report
+import Inspect
+import WaypostHost
 
 struct ReplayCommand: ParsableCommand {
     /// What is printed.

@@ -1,10 +1,9 @@
-import Agent
 import ArgumentParser
 import Configuration
-import EventLoop
-import Positioning
-import Replay
-import Report
+import Daemon
+import Inspect
+import WaypostCore
+import WaypostHost
 
 /// What `replay --format html` can be told.
 struct ReportArguments: ParsableArguments {

@@ -1,15 +1,15 @@
 import Configuration
-import Delivery
-import Live
+import Profiles
+import Protocols
 
 /// What the answers of each server mean to its endpoint, as its profile changes the rules of HTTP.
-public struct AnswerReport: CustomStringConvertible {
+package struct AnswerReport: CustomStringConvertible {
     private let endpoints: [EndpointSettings]
 
-    public init(_ config: AgentConfig) { endpoints = config.endpoints.map(\.settings) }
+    package init(_ config: AgentConfig) { endpoints = config.endpoints.map(\.settings) }
 
     /// Comments of TOML, so that they may follow a configuration.
-    public var description: String {
+    package var description: String {
         endpoints.map { endpoint in
             let profile = endpoint.profile
             let table =

@@ -1,8 +1,8 @@
-import Agent
 import ArgumentParser
 import Configuration
-import EventLoop
+import Daemon
 import Glibc
+import WaypostHost
 
 struct ProfileCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,17 +1,17 @@
 import Configuration
 import Delivery
-import JSON
-import Live
-import Outbox
-import Positioning
-import Uplink
+import Network
+import Profiles
+import Protocols
+import Queue
+import WaypostCore
 
 /// Profiles in words: which there are, the content of one, and the requests that it makes.
-public struct ProfileReport {
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+package struct ProfileReport {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
         /// Of sysexits.h.
-        public let exitCode: Int32
+        package let exitCode: Int32
 
         init(_ description: String, exitCode: Int32 = 64) {
             self.description = description
@@ -20,7 +20,7 @@ public struct ProfileReport {
     }
 
     /// Where the locations of a request come from.
-    public enum Source: Sendable {
+    package enum Source: Sendable {
         case sample(ProfileSample)
         /// What waits for the endpoint in the queue at this path.
         case queue(path: String)
@@ -30,13 +30,13 @@ public struct ProfileReport {
     private let endpoints: [EndpointConfig]
 
     /// - Parameter config: nil = the profiles of waypost alone.
-    public init(_ config: AgentConfig?) {
+    package init(_ config: AgentConfig?) {
         profiles = config?.profiles ?? ProfileLibrary()
         endpoints = config?.endpoints ?? []
     }
 
     /// One line for each profile: its name, and what it is for.
-    public func list() -> [String] {
+    package func list() -> [String] {
         let width = summaries.map(\.name.count).max() ?? 0
         return summaries.map { name, summary in
             name + String(repeating: " ", count: width - name.count + 2) + summary
@@ -64,7 +64,7 @@ public struct ProfileReport {
     }
 
     /// The profile with what it extends, as TOML.
-    public func show(_ name: String) throws(Failure) -> String {
+    package func show(_ name: String) throws(Failure) -> String {
         var text = "# profile \(name)\n"
         if BuiltInProfiles.names.contains(name) { text = "# \(BuiltInProfiles.summary(name))\n" }
         return try text + tree(name).sections()
@@ -75,7 +75,7 @@ public struct ProfileReport {
     /// - Parameters:
     ///   - name: of the profile; nil = that of the endpoint.
     ///   - endpoint: nil = the first with that profile, and without one something in each place that it would fill.
-    public func render(_ name: String?, for endpoint: String?, _ source: Source) throws(Failure) -> [String] {
+    package func render(_ name: String?, for endpoint: String?, _ source: Source) throws(Failure) -> [String] {
         let subject = try subject(name, endpoint)
         let waiting: Waiting
         switch source {
@@ -128,7 +128,7 @@ public struct ProfileReport {
         var constants = ProfileConstants.placeholders(for: tree)
         // A server with rules for names gets one that fits them.
         constants.device = "van-7"
-        switch Delivery.Profile.compile(name, tree: tree, constants: constants) {
+        switch Profiles.Profile.compile(name, tree: tree, constants: constants) {
         case .failure(let problems): throw Failure(problems.list.map(Self.words).joined(separator: "\n"))
         case .success(let profile):
             var settings = EndpointSettings(baseURL: constants.baseURL, device: constants.device, profile: profile)

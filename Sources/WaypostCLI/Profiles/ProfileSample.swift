@@ -1,8 +1,8 @@
-import Delivery
-import Positioning
+import Profiles
+import WaypostCore
 
 /// Locations to look at a profile with: made up, always the same.
-public enum ProfileSample: String, CaseIterable, Sendable {
+package enum ProfileSample: String, CaseIterable, Sendable {
     /// Everything is known.
     case full
     /// Time and position alone.
@@ -17,16 +17,16 @@ public enum ProfileSample: String, CaseIterable, Sendable {
     case constant
 
     /// Uuid of the queue that numbered them.
-    public static let outbox: [UInt8] = [
+    package static let outbox: [UInt8] = [
         0x7F, 0x3A, 0x91, 0xC2, 0x5B, 0x0E, 0x4D, 0x19, 0x8C, 0x27, 0x61, 0xE4, 0xA0, 0xD3, 0xF5, 0x92,
     ]
 
     private static let boot = "5d0f1c6ab2e84f0e9d0a7b3c4e5f6071"
 
     /// When it is sent, Unix milliseconds.
-    public var sentMs: Int64 { 1_700_000_020_500 }
+    package var sentMs: Int64 { 1_700_000_020_500 }
 
-    public var rows: [QueuedLocation] {
+    package var rows: [QueuedLocation] {
         switch self {
         case .full: return [Self.first]
         case .bare:

@@ -1,16 +1,16 @@
-import Agent
 import Configuration
-import ControlProtocol
-import Delivery
-import EventLoop
-import Outbox
+import Daemon
+import Profiles
+import Queue
+import WaypostControl
+import WaypostHost
 
 /// Orders of an operator while no daemon runs: takes the lock of the queue, and answers as a daemon would.
-public enum OfflineOrders {
+package enum OfflineOrders {
     /// - Parameter request: as for the control socket.
     /// - Returns: the reply, without a line feed.
     /// - Throws: `QueueReport.Failure` when the queue cannot be opened, or another process holds it.
-    public static func answer(
+    package static func answer(
         _ request: [UInt8], config: AgentConfig, environment: [String: String]
     ) throws(QueueReport.Failure) -> [UInt8] {
         let frame: RequestFrame

@@ -1,9 +1,9 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
-import EventLoop
-import Positioning
-import Replay
+import Daemon
+import Inspect
+import WaypostControl
+import WaypostCore
+import WaypostHost
 
 struct QuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,18 +1,17 @@
-import Delivery
-import JSON
-import Outbox
-import Positioning
-import Uplink
+import Network
+import Profiles
+import Queue
+import WaypostCore
 
 /// What is in the quarantine of a queue. It changes nothing, and works beside a running daemon.
-public struct QuarantineReport {
+package struct QuarantineReport {
     private let reader: OutboxReader
     private let endpoint: String?
     /// Rows read at a time: while it reads, the daemon's log cannot be emptied.
     private static let page = 100
 
     /// - Parameter endpoint: whose rows; nil = of all endpoints.
-    public init(path: String, endpoint: String?) throws(QueueReport.Failure) {
+    package init(path: String, endpoint: String?) throws(QueueReport.Failure) {
         self.endpoint = endpoint
         do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw QueueReport.Failure(error) }
     }
@@ -52,7 +51,7 @@ public struct QuarantineReport {
     func list(_ take: (Entry) throws -> Void) throws { try each { try take(Entry(record: $0)) } }
 
     /// One JSON object a line: the record as `$location` of a profile, and why it is here.
-    public func export(only ids: Set<Int64> = [], _ take: ([UInt8]) throws -> Void) throws {
+    package func export(only ids: Set<Int64> = [], _ take: ([UInt8]) throws -> Void) throws {
         try each { record in
             guard ids.isEmpty || ids.contains(record.id) else { return }
             var writer = JSONWriter()

@@ -1,8 +1,8 @@
-import Agent
 import ArgumentParser
-import ControlProtocol
-import EventLoop
-import Replay
+import Daemon
+import Inspect
+import WaypostControl
+import WaypostHost
 
 struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,10 +1,9 @@
-import Delivery
-import EventLoop
-import JSON
-import Outbox
-import Positioning
-import Replay
-import Uplink
+import Inspect
+import Network
+import Profiles
+import Queue
+import WaypostCore
+import WaypostHost
 
 /// What waits in a queue, for other programs. It changes nothing, and works beside a running daemon.
 struct QueueExport {

@@ -1,17 +1,16 @@
-import Delivery
-import JSON
-import Outbox
-import Positioning
+import Profiles
+import Queue
+import WaypostCore
 
 /// What is in a queue, in words and as JSON Lines. It changes nothing, and works beside a running daemon.
-public struct QueueReport {
+package struct QueueReport {
     /// The queue could not be read.
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
         /// Of sysexits.h.
-        public let exitCode: Int32
+        package let exitCode: Int32
         /// The file is a queue, and damaged.
-        public let isDamage: Bool
+        package let isDamage: Bool
 
         init(_ error: OutboxError) {
             guard !Denial.forbidsReading(error.path) else {
@@ -49,11 +48,11 @@ public struct QueueReport {
     }
 
     /// What is left out; nil = nothing.
-    public var damage: Failure? { Failure(missingFrom: reader) }
+    package var damage: Failure? { Failure(missingFrom: reader) }
 
     private let reader: OutboxReader
 
-    public init(path: String) throws(Failure) {
+    package init(path: String) throws(Failure) {
         do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw Failure(error) }
     }
 
@@ -113,7 +112,7 @@ public struct QueueReport {
     }
 
     /// The oldest rows, or the newest, in the order of the queue: one JSON object each.
-    public func rows(_ count: Int, newest: Bool) throws(Failure) -> [String] {
+    package func rows(_ count: Int, newest: Bool) throws(Failure) -> [String] {
         do throws(OutboxError) {
             return try (newest ? reader.newest(count) : reader.oldest(count)).map(Self.line)
         } catch {
@@ -124,7 +123,7 @@ public struct QueueReport {
     /// What a check finds wrong, one line each; empty when all is well. Damage that stops the check is thrown.
     ///
     /// - Parameter quick: leaves out what takes most of the time, whether indices agree with their tables.
-    public func problems(quick: Bool = false) throws(Failure) -> [String] {
+    package func problems(quick: Bool = false) throws(Failure) -> [String] {
         do throws(OutboxError) { return try reader.verify(quick: quick) } catch { throw Failure(error) }
     }
 

@@ -1,4 +1,4 @@
-import ControlProtocol
+import WaypostControl
 
 /// The endpoints as a table, the worst first.
 struct EndpointTable {

@@ -1,4 +1,4 @@
-import Positioning
+import WaypostCore
 
 /// One line of a terminal, made of pieces that look different. Whatever is added is made safe to show: there is no other way
 /// in, so that nothing from outside steers the terminal.

@@ -1,7 +1,7 @@
 import CLinux
-import EventLoop
 import Glibc
-import Positioning
+import WaypostCore
+import WaypostHost
 
 /// The terminal while a view has all of it: keys come one by one, and the screen before is given back at the end.
 ///

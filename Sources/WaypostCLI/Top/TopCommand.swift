@@ -1,8 +1,8 @@
 import ArgumentParser
-import ControlProtocol
-import EventLoop
 import Glibc
-import Positioning
+import WaypostControl
+import WaypostCore
+import WaypostHost
 
 struct TopCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
-import JSON
-import Positioning
+import WaypostCore
 
 /// Numbers for people, in few columns. They come from another process: none is trusted to be finite or small.
 enum TopFigures {

@@ -1,5 +1,5 @@
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 /// What `waypost top` knows: the last replies, what follows from several of them, and what the user pressed.
 ///

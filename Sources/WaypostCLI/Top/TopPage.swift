@@ -1,6 +1,6 @@
-import ControlProtocol
-import Positioning
-import Replay
+import Inspect
+import WaypostControl
+import WaypostCore
 
 /// The screen of `waypost top`: a pure function of what is known, the size of the screen, and the time.
 struct TopPage {

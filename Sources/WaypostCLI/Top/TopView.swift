@@ -1,7 +1,7 @@
-import ControlProtocol
-import EventLoop
 import Glibc
-import Positioning
+import WaypostControl
+import WaypostCore
+import WaypostHost
 
 /// `waypost top` on a terminal: asks, draws, and waits for a key, until the user has seen enough.
 final class TopView {

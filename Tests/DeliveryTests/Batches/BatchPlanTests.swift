@@ -1,8 +1,10 @@
-import Positioning
+import ProfilesTestSupport
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 @Suite struct BatchPlanTests {
     private func row(

@@ -1,7 +1,7 @@
 import Delivery
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @Suite struct RowAgesTests {
     private static let newest: Int64 = 1_700_000_000_000

@@ -1,7 +1,7 @@
 import Delivery
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @Suite struct TrackThinningTests {
     /// A wandering track with pauses, and fixed points here and there.

@@ -1,7 +1,8 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 /// An answer acts on the attempt that it is to, or on nothing.
 @Suite struct AttemptTests {

@@ -1,8 +1,9 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Delivery
+@testable import Profiles
+@testable import Protocols
 
 @Suite struct BisectTests {
     private static func log2Ceiling(_ value: Int) -> Int {
@@ -198,7 +199,10 @@ import Testing
             return .verdict(.partlyAccepted(.init(refused: [Int64(rows[0]): "x"], again: [Int64(rows[1])])))
         default:
             let status = Int.random(in: 100...599, using: &generator)
-            let verdict = VerdictTests.verdict(status)
+            let settings = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: .waypost))
+            let verdict = AnswerJudge(settings, in: RenderContext()).verdict(
+                for: UplinkOutcome(.reply(UplinkReply(status: status, body: []))),
+                of: Batch(endpoint: "main", id: "7f3a91c2-main-1-10", rows: [], sentMs: nil))
             return verdict == .accepted ? .storedThenLost : .verdict(verdict)
         }
     }

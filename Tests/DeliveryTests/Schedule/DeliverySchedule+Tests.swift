@@ -1,5 +1,7 @@
 import Delivery
-import Positioning
+import Profiles
+import Protocols
+import WaypostCore
 
 func at(_ seconds: Double) -> EventTime { EventTime(nanoseconds: Int64(seconds * 1e9)) }
 

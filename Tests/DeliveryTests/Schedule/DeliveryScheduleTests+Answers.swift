@@ -1,7 +1,9 @@
-import Positioning
+import ProfilesTestSupport
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 // What each answer leads to.
 extension DeliveryScheduleTests {

@@ -1,8 +1,9 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 @Suite struct DeliveryScheduleTests {
     static func settings(size: Int = 100, minBatch: Int = 1) -> EndpointSettings {

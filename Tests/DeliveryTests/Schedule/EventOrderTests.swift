@@ -1,6 +1,6 @@
-import Delivery
-import Positioning
+import Profiles
 import Testing
+import WaypostCore
 
 /// The schedule under any order of what happens to it.
 @Suite struct EventOrderTests {

@@ -1,7 +1,8 @@
-import Positioning
 import TestSupport
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 /// A queue, a server and people around a real schedule, each of which takes its time: what happens next is drawn.
 struct EventWorld {

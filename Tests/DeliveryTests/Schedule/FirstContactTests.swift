@@ -1,6 +1,6 @@
 import Delivery
-import Positioning
 import Testing
+import WaypostCore
 
 @Suite struct FirstContactTests {
     private let start = EventTime.zero + .seconds(100)

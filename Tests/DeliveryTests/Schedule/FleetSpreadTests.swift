@@ -1,7 +1,8 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 /// What keeps the devices of a fleet from sending at once.
 @Suite struct FleetSpreadTests {

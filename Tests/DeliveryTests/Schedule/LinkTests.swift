@@ -1,7 +1,9 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
+@testable import Protocols
 
 /// What the networks of a vehicle do to the times of attempts.
 @Suite struct LinkTests {

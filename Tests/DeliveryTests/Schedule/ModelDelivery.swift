@@ -1,6 +1,7 @@
 import Delivery
-import Positioning
+import Profiles
 import TestSupport
+import WaypostCore
 
 /// A server and a queue in memory around a real schedule: what is on disk survives a crash, the schedule does not.
 struct ModelDelivery {

@@ -1,7 +1,8 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 @Suite struct PaceTests {
     private func settings(_ size: Int, window: Int64 = 60) -> EndpointSettings {

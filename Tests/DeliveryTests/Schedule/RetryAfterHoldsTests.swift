@@ -1,7 +1,8 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 /// What a server asks for holds, whatever becomes due meanwhile and whoever is in a hurry.
 @Suite struct RetryAfterHoldsTests {

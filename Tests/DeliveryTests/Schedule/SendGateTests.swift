@@ -1,7 +1,8 @@
-import Positioning
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 @Suite struct SendGateTests {
     private let start = EventTime(nanoseconds: 1_000_000_000_000)

@@ -1,8 +1,9 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
 @testable import Delivery
+@testable import Profiles
 
 /// A batch that fails, whatever the answer, while others are accepted.
 @Suite struct SuspicionTests {

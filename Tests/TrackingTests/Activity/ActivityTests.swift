@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// A way of travelling in its plainest form.
 private struct Manner: Sendable {

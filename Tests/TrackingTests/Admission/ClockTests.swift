@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct ClockTests {
     static let steps: [Int64] = [-86_400, -18, 18, 86_400].map { $0 * 1000 }

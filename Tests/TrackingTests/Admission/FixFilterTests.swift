@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct FixFilterTests {
     private func fix(

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct FixHistoryTests {
     private func append(_ history: inout FixHistory, _ seconds: Double, clock: Double = 0) -> FixHistory.Arrival {

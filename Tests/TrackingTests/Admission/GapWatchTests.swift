@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct GapWatchTests {
     private var watch = GapWatch(gapAfter: .seconds(60), heartbeat: .seconds(600), recorded: nil)

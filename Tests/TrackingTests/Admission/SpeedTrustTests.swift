@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct SpeedTrustTests {
     /// The second at which it turns out that the speed is none; nil = never.

@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct GeofencePropertyTests {
     private static let corners: [(Double, Double)] = [(-1, -1), (1, -0.6), (0.2, 0.1), (0.8, 1), (-0.9, 0.9)]

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// A position that is held while the asset creeps on would be wrong by all the creeps together.
 @Suite struct CreepTests {

@@ -1,7 +1,7 @@
-import Positioning
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 #if canImport(Glibc)
     import Glibc

@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Halts with short movements between them: one stop where they lead nowhere, a queue where they do.
 @Suite struct HaltChainTests {

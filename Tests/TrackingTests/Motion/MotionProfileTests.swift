@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct MotionProfileTests {
     private static let fine = Resolution(priority: .high, intervalMs: 1000, displacement: 1)

@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Sources of movement besides the fixes: external power, lines and accelerometers; and the odometer that a user sets.
 @Suite struct MovementTests {

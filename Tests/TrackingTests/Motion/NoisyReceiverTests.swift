@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// Receivers that invent speed and places, and what must not come of it.
 @Suite struct NoisyReceiverTests {

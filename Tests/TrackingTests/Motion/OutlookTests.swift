@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What `waypost top` shows of the next decision.
 @Suite struct OutlookTests {

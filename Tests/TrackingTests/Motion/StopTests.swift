@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct StopTests {
     /// Settled, driven away, and back at rest with the wheels just stopped.

@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct BatteryAlarmTests {
     private func reasons(_ percents: [Int?], external: Bool? = nil) -> [String] {

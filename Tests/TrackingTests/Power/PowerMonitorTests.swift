@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct PowerMonitorTests {
     private func at(_ seconds: Int64) -> EventTime { .zero + .seconds(seconds) }

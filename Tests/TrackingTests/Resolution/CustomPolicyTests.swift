@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// A policy of the user's own, written against what the library makes public.
 private struct ChessClock: ResolutionPolicy {

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// The six example scenarios of the documentation of Ably Asset Tracking, with its values (ably/docs,
 /// `src/pages/docs/asset-tracking/index.mdx`, before its removal).

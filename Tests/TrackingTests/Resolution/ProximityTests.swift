@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct ProximityTests {
     private static let far = Resolution(priority: .low, intervalMs: 9000, displacement: 100)

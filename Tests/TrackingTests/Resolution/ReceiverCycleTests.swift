@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct ReceiverCycleTests {
     private static var sleeping: Tracker.Settings { .car { $0.receiver.sleep = true } }

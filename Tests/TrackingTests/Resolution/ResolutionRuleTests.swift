@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct ResolutionRuleTests {
     private func rule(_ intervalMs: Int64?, _ change: (inout ResolutionRule) -> Void = { _ in }) -> ResolutionRule {

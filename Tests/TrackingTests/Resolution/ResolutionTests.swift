@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct ResolutionTests {
     private static let coarse = Resolution(priority: .minimum, intervalMs: 60_000, displacement: 100)

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// As few points as needed, until a subscriber is there.
 @Suite struct DefaultRuleTests {

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct LocationSamplerTests {
     typealias Moment = (ms: Int64, metres: Double)

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// What a reader of the records may rely on, where one of them is dated back behind others.
 @Suite struct RecordOrderTests {

@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct RecordTests {
     @Test func firstRecordWaitsUntilThePlaceIsSettled() throws {

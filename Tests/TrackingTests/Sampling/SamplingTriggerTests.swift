@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// What selects besides interval and displacement.
 @Suite struct SamplingTriggerTests {

@@ -1,7 +1,7 @@
-import Positioning
 import TestSupport
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite struct SkippedLocationsTests {
     private func times(_ added: [Int64], countMax: Int = 60) -> [Int64] {

@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// What the rule `track-error` records: a fix may be kept later than it came, and still everything stays in order.
 @Suite struct TrackErrorRecordTests {

@@ -1,7 +1,7 @@
-import Positioning
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 /// Hours as they are reported to the tracker, live and in replay alike.
 @Suite struct TimeWindowWatchTests {

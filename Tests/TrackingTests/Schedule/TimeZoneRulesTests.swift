@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct TimeZoneRulesTests {
     private static let folder = "/usr/share/zoneinfo"

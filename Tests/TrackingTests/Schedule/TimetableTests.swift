@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct TimetableTests {
     private static let berlin = "CET-1CEST,M3.5.0,M10.5.0/3"

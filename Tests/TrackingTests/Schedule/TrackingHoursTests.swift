@@ -1,6 +1,6 @@
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 /// What the tracker does outside the hours in which it tracks.
 @Suite struct TrackingHoursTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct WeeklyHoursTests {
     /// Minutes of the week, Monday first, in which the hours are open, as ranges.

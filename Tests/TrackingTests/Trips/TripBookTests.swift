@@ -1,8 +1,8 @@
-import Positioning
 import TestSupport
 import Testing
+import WaypostCore
 
-@testable import Tracking
+@testable import WaypostTracking
 
 @Suite struct TripBookTests {
     private func time(_ seconds: Double) -> UTCTime { Script.start + .seconds(seconds) }

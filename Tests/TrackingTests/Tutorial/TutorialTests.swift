@@ -1,7 +1,7 @@
 import DriveSimulation
-import Positioning
 import Testing
-import Tracking
+import WaypostCore
+import WaypostTracking
 
 @Suite("Tutorial: Write your own resolution policy") struct TutorialTests {
     @Test func theVanIsFollowedCloselyOnlyNearTheCustomer() throws {

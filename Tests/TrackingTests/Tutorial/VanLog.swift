@@ -1,9 +1,9 @@
-import NMEA
-import Positioning
-import Tracking
+import WaypostCore
+import WaypostNMEA
+import WaypostTracking
 
 /// The locations that the van publishes on the drive of an NMEA log.
-public func publishedLocations(of log: [UInt8], customer: Coordinate) -> [Location] {
+package func publishedLocations(of log: [UInt8], customer: Coordinate) -> [Location] {
     let van = Trackable(id: "van-7", destination: customer, constraints: .custom(["close": .number(400)]))
     var settings = Tracker.Settings(trackables: [van])
     settings.policy = VanPolicy()

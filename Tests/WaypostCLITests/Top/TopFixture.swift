@@ -1,5 +1,5 @@
-import ControlProtocol
-import Positioning
+import WaypostControl
+import WaypostCore
 
 @testable import WaypostCLI
 

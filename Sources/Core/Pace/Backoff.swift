@@ -1,0 +1,39 @@
+/// How long to wait after failures: exponential with jitter, the only retry formula of the program.
+package struct Backoff: Hashable, Sendable {
+    /// The shortest wait, also after the first failure. The default is 1 s.
+    package var base: Duration
+    /// The longest wait unless the server asks for more. The default is 5 min.
+    package var cap: Duration
+    /// The longest wait that a server may ask for. The default is 1 h.
+    package var longestAsked: Duration
+
+    package init(base: Duration = .seconds(1), cap: Duration = .seconds(300), longestAsked: Duration = .seconds(3600)) {
+        self.base = base
+        self.cap = cap
+        self.longestAsked = longestAsked
+    }
+
+    /// `base + jitter · (ceiling − base)` with `ceiling = min(cap, max(base, spread / 4) · 2^failures)`, in whole nanoseconds.
+    ///
+    /// - Parameters:
+    ///   - failures: consecutive failures so far, 1 or more; any number is fine.
+    ///   - jitter: 0 ≤ jitter < 1, from the caller's random source; anything else is clamped.
+    ///   - spread: the ceiling of the second failure, if it is more than by `base`.
+    package func delay(failures: Int, jitter: Double, spread: Duration = .zero) -> Duration {
+        let base = max(0, self.base.nanoseconds)
+        let cap = max(base, self.cap.nanoseconds)
+        let doublings = max(0, min(failures, 62))
+        let unit = max(base, spread.nanoseconds / 4)
+        let (grown, overflow) = unit.multipliedReportingOverflow(by: Int64(1) << Int64(doublings))
+        let ceiling = overflow ? cap : min(cap, grown)
+        let share = jitter > 0 ? min(jitter, 1) : 0
+        return .nanoseconds(base + min(Int64((Double(ceiling - base) * share).rounded(.down)), ceiling - base))
+    }
+
+    /// The wait after a failure: the longer of the own delay and what the server asked for, within `base`…`longestAsked`.
+    package func delay(failures: Int, jitter: Double, asked: Duration?, spread: Duration = .zero) -> Duration {
+        let own = delay(failures: failures, jitter: jitter, spread: spread)
+        guard let asked else { return own }
+        return min(max(own, asked, base), max(longestAsked, own))
+    }
+}

@@ -1,0 +1,54 @@
+import Profiles
+import WaypostCore
+
+/// A formed batch as it is on disk: which rows, under which name, sent by whom.
+struct BatchRow: Hashable {
+    enum Origin: Int64 {
+        case queue, quarantine
+    }
+
+    /// Most rows of a batch, whatever the settings or a damaged file say.
+    static let longest = 65_536
+
+    var first: Int64
+    var last: Int64
+    var rows: Int
+    var feed: EndpointSettings.Feed
+    var origin = Origin.queue
+    /// The rows, rising; nil = all of the feed from `first` to `last`.
+    var picked: [Int64]?
+    /// Those of its rows whose ENTER is in quarantine.
+    var broken: [Int64] = []
+    /// The endpoint that sends it in place of its own; nil = itself.
+    var route: String?
+    var sentMs: Int64?
+    /// The row that the body carries as the newest one; nil = none.
+    var newestSeq: Int64?
+    var generation: Int
+    var rendering: String
+    /// Everything up to here was finished or in a batch when it was formed.
+    var through: Int64
+    /// Time of the first row. Not on disk.
+    var firstTime = UTCTime(milliseconds: 0)
+
+    /// Names these rows in these bytes for ever: within a generation a batch that begins at `first` only ever loses
+    /// rows.
+    func id(outbox: String, endpoint: String) -> String {
+        "\(outbox)-\(route ?? endpoint)-\(first)-\(last)" + (generation > 1 ? "-g\(generation)" : "")
+    }
+
+    /// A batch of some of its rows under another name; nil without any.
+    ///
+    /// - Parameter isStretch: they are consecutive in this batch.
+    func part(_ rows: ArraySlice<QueuedLocation>, isStretch: Bool) -> BatchRow? {
+        guard let head = rows.first, let tail = rows.last else { return nil }
+        var part = self
+        part.first = head.seq
+        part.last = tail.seq
+        part.rows = rows.count
+        part.firstTime = head.date
+        part.picked = isStretch && picked == nil ? nil : rows.map(\.seq)
+        part.broken = broken.filter { seq in rows.contains { $0.seq == seq } }
+        return part
+    }
+}
