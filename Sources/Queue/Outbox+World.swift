@@ -1,20 +1,5 @@
-// For the simulated world, which has queues of earlier versions and other programs that read the queue.
+// For the simulated world, which has media that lose bits and other programs that read the queue.
 extension Outbox {
-    /// Makes a queue as an earlier version wrote it.
-    ///
-    /// - Parameters:
-    ///   - version: of its tables.
-    ///   - rows: what fills them.
-    package static func makeEarlier(
-        version: Int, at path: String, medium: any QueueMedium, rows: String
-    ) throws(OutboxError) {
-        let reason = medium.create(path)
-        if reason != 0 { throw OutboxError(system: reason, path: path, doing: "make") }
-        let connection = try Connection(path: path, access: .readWrite, medium: medium)
-        try Schema.migrate(connection, steps: Array(Schema.migrations.prefix(version)))
-        try connection.execute(rows)
-    }
-
     /// Gives one value of the small tables another number, as a medium does that has lost a bit. No process has the queue.
     ///
     /// - Parameter pick: a number from 0 on, below another.

@@ -13,10 +13,9 @@ package struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case foreign
         /// Another process has it open; its id when it is known.
         case locked(pid: Int32?)
-        /// Written by a newer version of the program.
-        case newerSchema(found: Int, known: Int)
-        /// Written by an older version, to be read only.
-        case olderSchema(found: Int, known: Int)
+        /// Written by another version of the program: a newer one, one before the first release (`found` is below
+        /// `Schema.firstVersion`), or an older one where the file is only read.
+        case otherSchema(found: Int, known: Int)
         case cannotOpen
         /// SQLite refused a statement: a fault of the program.
         case refused
@@ -45,7 +44,7 @@ package struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .full, .readOnly, .io, .cannotOpen, .corrupt, .refused: true
         // With a code of SQLite, a program that reads the queue holds the lock, and not another daemon.
         case .locked: code != 0
-        case .foreign, .newerSchema, .olderSchema: false
+        case .foreign, .otherSchema: false
         }
     }
 
@@ -58,8 +57,11 @@ package struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .corrupt: "check power supply and card; `dmesg` reports failing ones"
         case .foreign: "set [outbox] path to a file of its own, or move this one away"
         case .locked: "stop the other instance first; its lock goes away by itself"
-        case .newerSchema: "install the newer version again, or move the file away"
-        case .olderSchema: "start the daemon, which converts it"
+        case .otherSchema(let found, let known) where found > known:
+            "install the newer version again, or move the file away"
+        case .otherSchema(let found, _) where found < Schema.firstVersion:
+            "let the version that wrote it send what waits, then move the file away"
+        case .otherSchema: "start the daemon, which converts it"
         case .cannotOpen: "check that the state directory exists and belongs to the user of the daemon"
         case .refused: "report this as a bug"
         }
@@ -74,9 +76,11 @@ package struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .corrupt: text += "damaged"
         case .foreign: text += "not a queue"
         case .locked(let pid): text += pid.map { "in use by process \($0)" } ?? "in use by another process"
-        case .newerSchema(let found, let known):
+        case .otherSchema(let found, let known) where found > known:
             text += "schema \(found) is newer than \(known), which this version knows"
-        case .olderSchema(let found, let known):
+        case .otherSchema(let found, _) where found < Schema.firstVersion:
+            text += "schema \(found) is of a version before the first release, which this version does not read"
+        case .otherSchema(let found, let known):
             text += "schema \(found) is older than \(known), which this version reads"
         case .cannotOpen: text += "cannot be opened"
         case .refused: text += "statement refused"

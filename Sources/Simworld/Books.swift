@@ -82,17 +82,6 @@ final class Books {
         row < max(retriedBefore[endpoint] ?? 0, retriedBefore[nil] ?? 0)
     }
 
-    /// Rows that a process before the first one left on disk, for every endpoint.
-    func inherited(_ times: [Int64], epochMs: Int64) {
-        for ms in times {
-            let at = EventTime(nanoseconds: (ms - epochMs) * 1_000_000)
-            add(
-                Row(
-                    key: RowKey(ms: ms, event: "none"), at: at, published: true, process: 0, isCommitted: true,
-                    isHandedIn: true))
-        }
-    }
-
     private func add(_ row: Row) {
         byKey[row.key, default: []].append(rows.count)
         byTime[row.key.ms, default: []].append(rows.count)

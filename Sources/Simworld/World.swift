@@ -235,7 +235,7 @@ package final class World {
         host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
         if remote != nil { lookAfar() }
-        if worldDice.chance(0.04) { inherit() }
+        if worldDice.chance(0.04) { leaveAnEmptyFile() }
         while !isFinished, books.violations.isEmpty { live() }
         report.violations = Array(books.violations.prefix(3))
         report.simulated = host.time.nanoseconds < 0 ? 0 : Double(host.time.nanoseconds - 100_000_000_000) / 1e9
@@ -250,19 +250,10 @@ package final class World {
         return report
     }
 
-    /// The first process finds a queue of an earlier version.
-    private func inherit() {
-        let epochMs = asset.epochMs
-        let queue = EarlierQueue(
-            dice: worldDice, before: epochMs + host.time.nanoseconds / 1_000_000, configuration.endpoints)
-        oracle.started(configuration.endpoints, configuration.facts)
-        books.inherited(queue.times, epochMs: epochMs)
-        do throws(OutboxError) {
-            try queue.write(to: WorldConfiguration.path, SimulatedMedium { 0 })
-        } catch {
-            books.fail(.liveness, "no queue of an earlier version: \(error)")
-        }
-        trace("a queue of an earlier version has \(queue.times.count) rows")
+    /// The power went while the first queue was made: an empty file is in its place.
+    private func leaveAnEmptyFile() {
+        guard SimulatedMedium(clock: { 0 }).create(WorldConfiguration.path) == 0 else { return }
+        trace("an empty file is in the place of the queue")
     }
 
     /// One process, from its start to its end.

@@ -192,7 +192,7 @@ import WaypostCore
         outbox.close()
         var pages: [Int64] = []
         try spoil { _, connection in
-            #expect(try Schema.hasNewestTables(connection))
+            #expect(try Schema.hasFirstTables(connection))
             pages = try connection.rows("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'") { $0.integer(0) }
         }
         let image = CrashImage(of: scratch.path)
@@ -847,12 +847,11 @@ import WaypostCore
     }
 
     /// The power may go behind the renames: with nothing in their place, with an empty file, with tables and no plan.
-    @Test(arguments: [[], [0], [1], [2]])
-    func bringsBackACopyThatNobodyPlannedFor(steps: [Int]) throws {
+    @Test(arguments: [nil, false, true])
+    func bringsBackACopyThatNobodyPlannedFor(hasTables: Bool?) throws {
         try setAside(0..<300)
-        if let step = steps.first {
-            _ = try? Database(path: scratch.path, migrations: Array(Schema.migrations.prefix(step)))
-        }
+        if hasTables == true { _ = try Database(path: scratch.path) }
+        if hasTables == false { Scratch.write([], to: scratch.path) }
         let again = try Outbox.open(scratch)
         #expect(again.current.recovery.corruptRecovered == 1 && again.current.recovery.isSalvaging)
         try bringAllBack(again)
@@ -874,7 +873,7 @@ import WaypostCore
         backup.close()
         try setAside(0..<300)
         for part in ["", "-wal"] { rename(other.path + part, scratch.path + ".corrupt-2" + part) }
-        _ = try Database(path: scratch.path, migrations: Schema.migrations)
+        _ = try Database(path: scratch.path)
         let again = try Outbox.open(scratch)
         try bringAllBack(again)
         #expect(try numbers(again).sorted() == Array(0..<310))
@@ -883,7 +882,7 @@ import WaypostCore
     /// A disk that is full, say, refused the new queue once the damaged one was set aside.
     @Test func remembersTheCopyWhenItsReplacementFailedOnce() throws {
         try setAside(0..<300)
-        _ = try Database(path: scratch.path, migrations: Schema.migrations)
+        _ = try Database(path: scratch.path)
         let queue = try QueueOpening(
             settings: OutboxSettings(path: scratch.path), endpoints: [.test()], newUUID: testUUID, lastSeq: 280,
             damage: OutboxError(.corrupt, path: scratch.path, message: "")
@@ -1035,16 +1034,6 @@ import WaypostCore
             let cells = integer(at: 3, 2)
             overwrite(Int64(integer(at: integer(at: 12 + cells / 2 * 2, 2), 4)), of: &bytes)
         }
-    }
-
-    /// Nothing waits in the table of older versions, and what is in segments comes back without it.
-    @Test(.bug(id: 16)) func segmentsAreBroughtBackWithoutTheTableOfOlderRows() throws {
-        _ = try makeQueue()
-        try spoil { overwrite(try root(of: "location", $1), of: &$0) }
-        let outbox = try Outbox.open(scratch)
-        #expect(outbox.current.recovery.corruptRecovered == 1 && outbox.parts.tracker == [1, 2, 3])
-        try bringAllBack(outbox)
-        #expect(try rows(outbox).count == 540)
     }
 
     @Test func eachThingThatIsWrongHasALine() throws {

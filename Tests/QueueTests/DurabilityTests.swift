@@ -168,7 +168,7 @@ import WaypostCore
         try scratch.execute("ALTER TABLE state ADD COLUMN later; PRAGMA user_version = 99; PRAGMA wal_checkpoint")
         let before = CrashImage(of: scratch.path)
         let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
-        #expect(error?.cause == .newerSchema(found: 99, known: Schema.migrations.count))
+        #expect(error?.cause == .otherSchema(found: 99, known: Schema.version()))
         #expect(CrashImage(of: scratch.path) == before)
         #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
     }
@@ -180,7 +180,7 @@ import WaypostCore
         let broken = next + ["CREATE TABLE extra (id INTEGER PRIMARY KEY); UPDATE nowhere SET id = 1"]
         #expect(throws: OutboxError.self) { try Database(path: scratch.path, migrations: broken) }
         let database = try Database(path: scratch.path, migrations: next)
-        #expect(try database.connection.integer("PRAGMA user_version") == Int64(next.count))
+        #expect(try database.connection.integer("PRAGMA user_version") == Int64(Schema.version(after: next)))
         #expect(try database.connection.text("SELECT note FROM endpoint") == "new")
         #expect(try database.connection.integer("SELECT sum(rows) FROM segment") == 3)
         #expect(try database.connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'") == 0)

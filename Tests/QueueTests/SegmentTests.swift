@@ -126,7 +126,6 @@ import WaypostCore
         #expect(read(Array(bytes.dropLast())) == nil && read([]) == nil)
     }
 
-    /// Rows of an older queue, then segments, as one list.
     @Test(arguments: testSeeds(1...8)) func behavesLikeAList(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         func number(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &generator) }
@@ -135,22 +134,8 @@ import WaypostCore
             StoredRow(
                 NewRow(.sample(Int(seq), published: seq % 3 != 0)), seq: seq, trackable: nil, boot: nil, reason: nil)
         }
-        var database = try Database(path: scratch.path)
-        let older = number(0...40)
-        if older > 0 {
-            let marks = String(repeating: ", ?", count: StoredRow.columnCount)
-            let insert = try database.connection.prepare(
-                "INSERT INTO location (seq, \(StoredRow.columns)) VALUES (?\(marks))")
-            for seq in 1...older {
-                plain(seq).bind(to: insert, from: 1)
-                _ = try insert.step()
-                insert.reset()
-                model.append(plain(seq))
-            }
-            database = try Database(path: scratch.path)
-        }
-        let store = database.rows
-        var next = older + 1
+        let store = try Database(path: scratch.path).rows
+        var next: Int64 = 1
         for _ in 0..<60 {
             switch number(0...5) {
             case 0, 1:

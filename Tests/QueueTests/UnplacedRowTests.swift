@@ -69,21 +69,4 @@ import WaypostCore
         outbox.close()
         #expect(try Database(path: scratch.path).newestSeq(of: .network, through: last) == last - 1)
     }
-
-    @Test func aQueueOfTheSecondVersionKeepsItsRows() throws {
-        do {
-            Scratch.write([], to: scratch.path)
-            let connection = try Connection(path: scratch.path, access: .readWrite)
-            try Schema.migrate(connection, steps: Array(Schema.migrations.prefix(2)))
-            try connection.execute(
-                """
-                INSERT INTO state VALUES (1, 'uuid', x'\(String(hexOf: testUUID))'), (2, 'mark', 1), (3, 'rows', 1);
-                INSERT INTO location (seq, time_ms, lat_e7, lon_e7, odometer_dm, published, event, flags)
-                VALUES (1, 1700000000123, 525200066, 134049540, 0, 1, 0, 1)
-                """)
-        }
-        let rows = try #require(try Outbox.open(scratch, [.test(backfill: true)]).form(9)).rows
-        #expect(rows.map(\.seq) == [1])
-        #expect(rows[0].location.isPlaced && rows[0].location.activity == nil && rows[0].location.moving)
-    }
 }

@@ -13,7 +13,7 @@ package struct StartupError: Error, CustomStringConvertible {
             case .locked: 75  // EX_TEMPFAIL: the other instance may end
             case .full, .readOnly, .cannotOpen: 73  // EX_CANTCREAT
             case .io: 74  // EX_IOERR
-            case .corrupt, .foreign, .newerSchema, .olderSchema: 65  // EX_DATAERR
+            case .corrupt, .foreign, .otherSchema: 65  // EX_DATAERR
             case .refused: 70  // EX_SOFTWARE
             }
     }

@@ -13,7 +13,7 @@ struct DiskFinding {
         case .full: space
         case .readOnly, .cannotOpen: mount ?? owner
         case .io, .corrupt: mountPoint.map { "; \(path) is on \($0.source) (\($0.type))" } ?? ""
-        case .foreign, .locked, .newerSchema, .olderSchema, .refused: ""
+        case .foreign, .locked, .otherSchema, .refused: ""
         }
     }
 

@@ -84,7 +84,7 @@ private struct DiskRetry {
             case .readOnly, .cannotOpen: failures == 1 ? .seconds(10) : Self.longest
             // The file is opened again, which often helps; then less and less.
             case .io, .corrupt: failures == 1 ? .milliseconds(100) : .seconds(1 << min(6, failures - 2))
-            case .full, .foreign, .locked, .newerSchema, .olderSchema, .refused: max(window, .seconds(1))
+            case .full, .foreign, .locked, .otherSchema, .refused: max(window, .seconds(1))
             }
         return min(pause, Self.longest)
     }

@@ -38,26 +38,24 @@ package struct BatchPlanner {
 /// One plan in the making.
 private struct Planning {
     let settings: EndpointSettings
-    /// As the server sees them.
-    let rows: [QueuedLocation]
     let limit: Int
     let isEnd: Bool
     private let rules: RowRules
+    private var rows: [QueuedLocation] { rules.rows }
     private var plan = BatchPlan()
 
     init(settings: EndpointSettings, rows: [QueuedLocation], limit: Int, isEnd: Bool) {
         self.settings = settings
         self.limit = limit
         self.isEnd = isEnd
-        rules = RowRules(settings)
-        self.rows = rules.presented(rows)
+        rules = RowRules(settings, rows: rows)
     }
 
     mutating func plan(_ ages: RowAges?, _ shown: [String?: UTCTime]) -> BatchPlan {
         var end = rows.count
         var sendable: [Int] = []
         for index in rows.indices {
-            if let why = unsendable(rows[index], ages) {
+            if let why = unsendable(index, ages) {
                 plan.settled.append((index, why))
             } else {
                 sendable.append(index)
@@ -78,12 +76,14 @@ private struct Planning {
         return plan
     }
 
-    private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
-        if rules.isSkipped(row) { return .skipped }
-        if let ages, let maxAge = settings.maxAge, row.location.event.isPlain, ages.isOlder(row, than: maxAge) {
+    private func unsendable(_ index: Int, _ ages: RowAges?) -> BatchPlan.Settled? {
+        if rules.isSkipped(index) { return .skipped }
+        if let ages, let maxAge = settings.maxAge, rows[index].location.event.isPlain,
+            ages.isOlder(rows[index], than: maxAge)
+        {
             return .expired
         }
-        return switch rules.objection(to: row) {
+        return switch rules.objection(index) {
         case .unfit(let name): .unfit(name)
         case .refused(let rule): .refused(rule: rule)
         case nil: nil
@@ -135,7 +135,7 @@ private struct Planning {
         var run: [Int] = []
         var template: Int?
         for index in sendable {
-            let own = rules.template(for: rows[index].location.event)
+            let own = rules.template(index)
             if own != template, !run.isEmpty {
                 batches += fitting(run)
                 run = []
@@ -193,9 +193,7 @@ private struct Planning {
     /// How many of the candidates fit `max_bytes`: at most one rendering for each halving, and usually none.
     private func fittingCount(_ candidates: [Int]) -> Int {
         guard !candidates.isEmpty else { return 0 }
-        if rules.sizeBound(of: candidates.lazy.map { rows[$0] }) <= settings.profile.maxBytes
-            || fits(candidates, candidates.count)
-        {
+        if rules.sizeBound(candidates) <= settings.profile.maxBytes || fits(candidates, candidates.count) {
             return candidates.count
         }
         // `good` rows fit, `bad` rows do not.
@@ -209,7 +207,7 @@ private struct Planning {
     }
 
     private func fits(_ candidates: [Int], _ count: Int) -> Bool {
-        rules.size(of: candidates.prefix(count).map { rows[$0] }) <= settings.profile.maxBytes
+        rules.size(candidates.prefix(count)) <= settings.profile.maxBytes
     }
 
     private func isFull(_ batch: [Int]) -> Bool { batch.count >= limit }

@@ -251,13 +251,12 @@ final class Connection {
             case nil: committed.logEnd = nil
             }
         }
-        guard committed.lastSeq > 0, version <= Schema.migrations.count else { return }
-        guard version == Schema.migrations.count else { throw earlier }
+        guard committed.lastSeq > 0, version <= Schema.version() else { return }
+        guard version == Schema.version() else { throw earlier }
         let last = try integer(
             """
             SELECT max(coalesce((SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)), 0),
-            coalesce((SELECT max(formed) FROM endpoint), 0), coalesce((SELECT max(last) FROM segment), 0),
-            coalesce((SELECT max(seq) FROM location), 0))
+            coalesce((SELECT max(formed) FROM endpoint), 0), coalesce((SELECT max(last) FROM segment), 0))
             """)
         if last < committed.lastSeq { throw earlier }
     }

@@ -10,7 +10,7 @@ final class Database {
 
     private let begin, beginReading, commit, rollback: Statement
     /// Its rows, without those of a disk below it.
-    let rows: RowStore
+    let rows: SegmentTable
     private let insertGeofence, insertTrip, insertNetwork: Statement
     private let deleteDetailsThrough: [Statement]
     private let setState: Statement
@@ -60,14 +60,10 @@ final class Database {
     }
 
     /// Does not check what the file claims to be.
-    ///
-    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
-    convenience init(damaged connection: Connection, isPatient: Bool) throws(OutboxError) {
-        try self.init(connection, isPatient: isPatient)
-    }
+    convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
 
     private init(
-        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false, isPatient: Bool? = nil
+        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false
     ) throws(OutboxError) {
         self.connection = connection
         self.below = below
@@ -83,7 +79,7 @@ final class Database {
         beginReading = try statement("BEGIN")
         commit = try statement("COMMIT")
         rollback = try statement("ROLLBACK")
-        rows = try RowStore(connection, isPatient: isPatient, statement)
+        rows = try SegmentTable(connection, statement)
         // These tables have no checksums: what a wrong number has put in the place of a new row must not keep that out.
         insertGeofence = try statement("INSERT OR REPLACE INTO geofence VALUES (?, ?, ?, ?, ?)")
         insertNetwork = try statement("INSERT OR REPLACE INTO network VALUES (?, ?, ?, ?)")

@@ -1,10 +1,16 @@
-/// The tables of the queue and the way from each version to the next.
+/// The tables of the queue, and the steps from each version to the next.
 enum Schema {
     /// `WAYP`: distinguishes a queue from any other SQLite file.
     static let applicationID: Int64 = 0x5741_5950
 
-    /// Step n leads from version n to n + 1; each runs in a transaction of its own.
-    static let migrations = [version1, version2, version3, version4, version5]
+    /// The version of `tables`. Those before were never released, and are refused.
+    static let firstVersion = 5
+
+    /// Step n leads from version `firstVersion` + n to the next. All that are missing run in one transaction.
+    static let migrations: [String] = []
+
+    /// - Returns: the version to which these steps lead.
+    static func version(after steps: [String] = migrations) -> Int { firstVersion + steps.count }
 
     /// Rows of `state`.
     enum Key: Int64, CaseIterable {
@@ -33,103 +39,11 @@ enum Schema {
         private static let names = Dictionary(uniqueKeysWithValues: allCases.map { ($0, "\($0)") })
     }
 
-    // Small integers keep a row at some 50 bytes. NULL is unknown. Only rare things (crossings, trips) have tables of
-    // their own, so that an ordinary row does not pay a byte for each of their columns.
-    private static let record = """
-        trackable INTEGER, boot INTEGER, time_ms INTEGER NOT NULL, received_delta_ms INTEGER,
-        lat_e7 INTEGER NOT NULL, lon_e7 INTEGER NOT NULL, altitude_cm INTEGER, altitude_hae_cm INTEGER,
-        accuracy_dm INTEGER, speed_cms INTEGER, course_ddeg INTEGER, hdop_c INTEGER, satellites INTEGER,
-        battery INTEGER, odometer_dm INTEGER NOT NULL, reason INTEGER, published INTEGER NOT NULL,
-        event INTEGER NOT NULL, flags INTEGER NOT NULL
-        """
-    private static let crossing = "fence TEXT NOT NULL, name TEXT, action INTEGER NOT NULL, source INTEGER NOT NULL"
-    private static let trip = """
-        start_ms INTEGER NOT NULL, start_lat_e7 INTEGER NOT NULL, start_lon_e7 INTEGER NOT NULL,
-        end_ms INTEGER NOT NULL, distance_dm INTEGER NOT NULL, idle_ms INTEGER NOT NULL, max_speed_cms INTEGER
-        """
-
-    private static let version1 = """
-        CREATE TABLE state (id INTEGER PRIMARY KEY, name TEXT NOT NULL, value);
-        CREATE TABLE trackable (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-        CREATE TABLE boot (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-        CREATE TABLE reason (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-        CREATE TABLE location (seq INTEGER PRIMARY KEY, \(record));
-        CREATE TABLE geofence (seq INTEGER PRIMARY KEY, \(crossing));
-        CREATE TABLE trip (seq INTEGER PRIMARY KEY, \(trip));
-        CREATE TABLE endpoint (
-            id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL,
-            acked INTEGER NOT NULL, unsettled INTEGER NOT NULL, required INTEGER NOT NULL, feed INTEGER NOT NULL,
-            state TEXT NOT NULL, reason TEXT, removed_at INTEGER,
-            regenerated_through INTEGER NOT NULL, generation INTEGER NOT NULL);
-        CREATE TABLE cursor (
-            endpoint INTEGER NOT NULL, trackable INTEGER NOT NULL, acked INTEGER NOT NULL,
-            PRIMARY KEY (endpoint, trackable)) WITHOUT ROWID;
-        CREATE TABLE batch (
-            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
-            trackable INTEGER, feed INTEGER NOT NULL, sent_ms INTEGER, newest_seq INTEGER NOT NULL,
-            generation INTEGER NOT NULL, rendering TEXT NOT NULL,
-            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
-        CREATE TABLE quarantine (
-            id INTEGER PRIMARY KEY, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
-            fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
-            why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL);
-        """
-
     /// 256 KiB of log.
     static let checkpointPages: Int32 = 512
 
     /// A log that has grown is cut off to this size once it begins again.
     static let logBytesKept: Int64 = 1 << 20
-
-    /// `formed` is the cursor as of `mark`; batches may be beyond it. `unsettled` are rows after the cursor.
-    private static let version2 = """
-        ALTER TABLE endpoint RENAME COLUMN acked TO formed;
-        ALTER TABLE endpoint ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE endpoint ADD COLUMN spare INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE endpoint ADD COLUMN wanted_fingerprint TEXT;
-        ALTER TABLE endpoint ADD COLUMN bound_through INTEGER;
-        UPDATE endpoint SET accepted = formed > 0;
-        ALTER TABLE batch RENAME TO old_batch;
-        CREATE TABLE batch (
-            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
-            feed INTEGER NOT NULL, origin INTEGER NOT NULL, through INTEGER NOT NULL, picked BLOB, broken BLOB,
-            route TEXT, sent_ms INTEGER, newest_seq INTEGER, generation INTEGER NOT NULL, rendering TEXT NOT NULL,
-            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
-        INSERT INTO batch SELECT endpoint, first, last, rows, feed, 0, last, NULL, NULL, NULL, sent_ms, NULL, generation,
-            rendering FROM old_batch;
-        DROP TABLE old_batch;
-        DROP TABLE cursor;
-        CREATE TABLE ahead (
-            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
-        DROP TABLE quarantine;
-        CREATE TABLE quarantine (
-            id INTEGER PRIMARY KEY AUTOINCREMENT, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
-            fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
-            start_ms INTEGER, start_lat_e7 INTEGER, start_lon_e7 INTEGER, end_ms INTEGER, distance_dm INTEGER,
-            idle_ms INTEGER, max_speed_cms INTEGER,
-            why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL, asset TEXT,
-            generation INTEGER NOT NULL, retry INTEGER NOT NULL DEFAULT 0, partner INTEGER, size INTEGER NOT NULL,
-            UNIQUE (endpoint, seq));
-        """
-
-    /// Rows may be without position and time, which older versions would take for a place in the Gulf of Guinea, and may
-    /// have an activity, both in `flags`: what is stored already stays as it is.
-    private static let version3 = """
-        CREATE TABLE settings (seq INTEGER PRIMARY KEY, change TEXT NOT NULL);
-        ALTER TABLE quarantine ADD COLUMN settings TEXT;
-        CREATE TABLE network (seq INTEGER PRIMARY KEY, ssid TEXT, bssid TEXT, ip TEXT);
-        ALTER TABLE quarantine ADD COLUMN ssid TEXT;
-        ALTER TABLE quarantine ADD COLUMN bssid TEXT;
-        ALTER TABLE quarantine ADD COLUMN ip TEXT;
-        """
-
-    /// New rows go into segments. What is in `location` drains from there, so that a long queue costs nothing at the start.
-    private static let version4 = """
-        CREATE TABLE segment (
-            last INTEGER PRIMARY KEY, first INTEGER NOT NULL, rows INTEGER NOT NULL, published INTEGER NOT NULL,
-            data BLOB NOT NULL);
-        """
 
     /// The small tables: a wrong byte in what they say would cost rows that are sound, or give them to another device. Each of their
     /// rows has a checksum of its other columns in `sum`.
@@ -181,15 +95,8 @@ enum Schema {
             return "UPDATE \(table) SET \(changes.joined(separator: ", ")) WHERE id = ?1"
         }
 
-        /// A file of an earlier version has no checksums.
-        func isOfEarlierVersion(in connection: Connection) throws(OutboxError) -> Bool {
-            let columns = try connection.rows("SELECT name FROM pragma_table_info('\(table)', 'main')") { $0.text(0) }
-            return !columns.isEmpty && !columns.contains("sum")
-        }
-
         /// Of a damaged file, lets rows be found only if they are as they were written.
         func hideUnsoundRows(in connection: Connection) throws(OutboxError) {
-            guard try !isOfEarlierVersion(in: connection) else { return }
             try connection.execute(
                 "CREATE TEMP VIEW \(table) AS SELECT * FROM main.\(table) WHERE sum IS \(sum)")
         }
@@ -204,26 +111,23 @@ enum Schema {
 
     static var summed: [Summed] { Summed.allCases }
 
-    private static var version5: String {
-        summed.map { "ALTER TABLE \($0.table) ADD COLUMN sum INTEGER; UPDATE \($0.table) SET sum = \($0.sum);" }
-            .joined(separator: "\n")
-    }
-
     /// Brings an open database to the newest version, or refuses it without having touched it.
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
         let found = Int(try connection.integer("PRAGMA user_version"))
         let application = try connection.integer("PRAGMA application_id")
-        // Each step changes a table: with those of the newest version, any other version is damage.
-        if found != migrations.count, application == applicationID, try hasNewestTables(connection) {
+        let known = version(after: steps)
+        // Each step changes a table: with those of the first version, any other version is damage.
+        if found != firstVersion, application == applicationID, try hasFirstTables(connection) {
             throw OutboxError(.corrupt, path: connection.path, message: "its header is damaged: schema \(found)")
         }
         // A version far from any is damage.
-        if found > steps.count, found < 1000, application == applicationID {
-            throw OutboxError(.newerSchema(found: found, known: steps.count), path: connection.path, message: "")
+        let isOther = (1..<firstVersion).contains(found) || (known + 1..<1000).contains(found)
+        if isOther, application == applicationID {
+            throw OutboxError(.otherSchema(found: found, known: known), path: connection.path, message: "")
         }
         let isOurs = try application == applicationID ? true : isBlank(connection)
         guard isOurs else {
-            let tables = "('location', 'endpoint', 'batch', 'boot', 'state')"
+            let tables = "('segment', 'endpoint', 'batch', 'boot', 'state')"
             let known = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name IN \(tables)")
             throw OutboxError(
                 known == 5 ? .corrupt : .foreign, path: connection.path,
@@ -233,17 +137,18 @@ enum Schema {
         guard !connection.isReadOnly else {
             throw OutboxError(.corrupt, path: connection.path, message: "its header is damaged")
         }
-        guard found >= 0, found <= steps.count else {
+        guard (0...known).contains(found) else {
             throw OutboxError(.corrupt, path: connection.path, message: "schema \(found)")
         }
         try configure(connection)
-        guard found < steps.count else { return }
+        guard found < known else { return }
         // All of them or none: no reader finds a half-migrated file.
         try connection.execute("BEGIN IMMEDIATE")
         do throws(OutboxError) {
-            for step in found == 0 ? fromBlank(to: steps) : steps[found...] { try connection.execute(step) }
+            if found == 0 { try connection.execute(tables) }
+            for step in steps.dropFirst(max(0, found - firstVersion)) { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
-            try connection.execute("PRAGMA user_version = \(steps.count)")
+            try connection.execute("PRAGMA user_version = \(known)")
             try connection.execute("COMMIT")
         } catch {
             if connection.isInTransaction { try? connection.execute("ROLLBACK") }
@@ -252,22 +157,24 @@ enum Schema {
     }
 
     /// Makes the tables of the newest version in an empty database.
-    static func create(in connection: Connection) throws(OutboxError) { try connection.execute(newest) }
-
-    /// Statements that make the tables to which steps lead.
-    private static func fromBlank(to steps: [String]) -> ArraySlice<String> {
-        steps.starts(with: migrations) ? [newest] + steps[migrations.count...] : steps[...]
+    static func create(in connection: Connection) throws(OutboxError) {
+        for statements in [tables] + migrations { try connection.execute(statements) }
     }
 
-    /// What all steps lead to. SQLite parses all tables again after each change of one, which costs more than all else of a first start.
-    static let newest = """
+    // Small integers keep a row of the quarantine at some 50 bytes. NULL is unknown. Only rare things (crossings, trips) have tables
+    // of their own.
+    /// Those of the first version.
+    static let tables = """
         CREATE TABLE state (id INTEGER PRIMARY KEY, name TEXT NOT NULL, value, sum INTEGER);
         CREATE TABLE trackable (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
         CREATE TABLE boot (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
         CREATE TABLE reason (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
-        CREATE TABLE location (seq INTEGER PRIMARY KEY, \(record));
-        CREATE TABLE geofence (seq INTEGER PRIMARY KEY, \(crossing));
-        CREATE TABLE trip (seq INTEGER PRIMARY KEY, \(trip));
+        CREATE TABLE geofence (
+            seq INTEGER PRIMARY KEY, fence TEXT NOT NULL, name TEXT, action INTEGER NOT NULL, source INTEGER NOT NULL);
+        CREATE TABLE trip (
+            seq INTEGER PRIMARY KEY, start_ms INTEGER NOT NULL, start_lat_e7 INTEGER NOT NULL,
+            start_lon_e7 INTEGER NOT NULL, end_ms INTEGER NOT NULL, distance_dm INTEGER NOT NULL,
+            idle_ms INTEGER NOT NULL, max_speed_cms INTEGER);
         CREATE TABLE endpoint (
             id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, formed INTEGER NOT NULL,
             unsettled INTEGER NOT NULL, required INTEGER NOT NULL, feed INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
@@ -283,7 +190,12 @@ enum Schema {
             endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, sum INTEGER,
             PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
         CREATE TABLE quarantine (
-            id INTEGER PRIMARY KEY AUTOINCREMENT, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
+            id INTEGER PRIMARY KEY AUTOINCREMENT, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL,
+            trackable INTEGER, boot INTEGER, time_ms INTEGER NOT NULL, received_delta_ms INTEGER,
+            lat_e7 INTEGER NOT NULL, lon_e7 INTEGER NOT NULL, altitude_cm INTEGER, altitude_hae_cm INTEGER,
+            accuracy_dm INTEGER, speed_cms INTEGER, course_ddeg INTEGER, hdop_c INTEGER, satellites INTEGER,
+            battery INTEGER, odometer_dm INTEGER NOT NULL, reason INTEGER, published INTEGER NOT NULL,
+            event INTEGER NOT NULL, flags INTEGER NOT NULL,
             fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
             start_ms INTEGER, start_lat_e7 INTEGER, start_lon_e7 INTEGER, end_ms INTEGER, distance_dm INTEGER,
             idle_ms INTEGER, max_speed_cms INTEGER,
@@ -297,11 +209,14 @@ enum Schema {
             data BLOB NOT NULL);
         """
 
-    /// FNV-1a over the tables with their roots, as `newest` makes them and as the steps do. Those of another version of SQLite may
-    /// differ.
-    private static let newestTables: [UInt64] = [0x6ED4_E613_690D_8E6D, 0x13D3_8DD7_1B95_A90D]
+    /// FNV-1a over the tables of the first version, with their roots. Those of another version of SQLite may differ.
+    static let sumOfFirstTables: UInt64 = 0x662A_F1D0_D63E_47B6
 
-    static func hasNewestTables(_ connection: Connection) throws(OutboxError) -> Bool {
+    static func hasFirstTables(_ connection: Connection) throws(OutboxError) -> Bool {
+        try sumOfTables(connection) == sumOfFirstTables
+    }
+
+    static func sumOfTables(_ connection: Connection) throws(OutboxError) -> UInt64 {
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
         func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
         let rows = try connection.prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")
@@ -311,7 +226,7 @@ enum Schema {
                 add(0xFF)
             }
         }
-        return newestTables.contains(sum)
+        return sum
     }
 
     /// Whether a file has every table of the version that it says it has: with every column, and in a place of its own.
@@ -322,11 +237,12 @@ enum Schema {
         _ file: Connection, steps: [String] = migrations
     ) throws(OutboxError) -> Bool {
         let version = try file.integer("PRAGMA user_version")
-        let isNewest = try unlessDamaged(true) { () throws(OutboxError) in try hasNewestTables(file) }
-        if isNewest == true { return version == migrations.count }
-        guard (0...Int64(steps.count)).contains(version) else { return false }
+        let isFirst = try unlessDamaged(true) { () throws(OutboxError) in try hasFirstTables(file) }
+        if isFirst == true { return version == firstVersion }
+        if version == 0 { return try isBlank(file) }
+        guard (firstVersion...Self.version(after: steps)).contains(Int(version)) else { return false }
         let new = try Connection(inMemoryFor: file.path, medium: file.medium)
-        for step in steps.prefix(Int(version)) { try new.execute(step) }
+        for statements in [tables] + steps.prefix(Int(version) - firstVersion) { try new.execute(statements) }
         func columns(of connection: Connection) throws(OutboxError) -> [String] {
             try connection.rows(
                 """
@@ -381,11 +297,9 @@ enum Schema {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
             throw OutboxError(.foreign, path: connection.path, message: "not a queue of waypost")
         }
-        if found > migrations.count {
-            throw OutboxError(.newerSchema(found: found, known: migrations.count), path: connection.path, message: "")
-        }
-        if found < migrations.count {
-            throw OutboxError(.olderSchema(found: found, known: migrations.count), path: connection.path, message: "")
+        let known = version()
+        if found != known {
+            throw OutboxError(.otherSchema(found: found, known: known), path: connection.path, message: "")
         }
     }
 

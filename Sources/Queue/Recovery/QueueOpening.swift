@@ -294,16 +294,12 @@ private struct DamagedQueue {
             try unlessDamaged(isPatient, work) ?? nil
         }
         let opened = try read { () throws(OutboxError) in
-            try Database(
-                damaged: Connection(damaged: path, isPatient: isPatient, medium: medium), isPatient: isPatient)
+            try Database(damaged: Connection(damaged: path, isPatient: isPatient, medium: medium))
         }
         database = opened
         guard let database = opened else { return }
         let connection = database.connection
-        for sql in [
-            Schema.Key.mark.select, "SELECT max(formed) FROM endpoint",
-            "SELECT max(seq) FROM location", "SELECT max(last) FROM segment",
-        ] {
+        for sql in [Schema.Key.mark.select, "SELECT max(formed) FROM endpoint", "SELECT max(last) FROM segment"] {
             let seq = try read { () throws(OutboxError) in try connection.integer(sql) }
             guard let seq, (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)

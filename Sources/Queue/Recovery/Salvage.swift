@@ -11,12 +11,12 @@ extension Location {
 }
 
 extension Database {
-    /// Of a damaged file: whether all rows of a small table are there, as they were written. A file of an earlier version does not say.
+    /// Of a damaged file: whether all rows of a small table are there, as they were written.
     ///
     /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     func isSound(_ table: Schema.Summed, isPatient: Bool) throws(OutboxError) -> Bool {
         try unlessDamaged(isPatient) { () throws(OutboxError) in
-            try table.isOfEarlierVersion(in: connection) ? true : table.isSound(in: connection)
+            try table.isSound(in: connection)
         } ?? false
     }
 }
@@ -60,12 +60,12 @@ final class Salvage {
             let connection = try Connection(damaged: path, isPatient: isPatient, medium: medium)
             _ = try unlessDamaged(isPatient) { () throws(OutboxError) in
                 // Where the log ends early there may be no tables yet: what follows in it must not be overwritten.
-                let version = try connection.integer("PRAGMA user_version")
-                guard version > 0, version < Schema.migrations.count else { return }
+                let version = Int(try connection.integer("PRAGMA user_version"))
+                guard (Schema.firstVersion..<Schema.version()).contains(version) else { return }
                 try Schema.migrate(connection)
                 try connection.hideUnsoundRows(isPatient: isPatient)
             }
-            database = try Database(damaged: connection, isPatient: isPatient)
+            database = try Database(damaged: connection)
         } catch {
             // Without room for what SQLite needs beside it, an intact file cannot be opened either.
             if error.mayPass(isPatient), medium.exists(path) { throw error }

@@ -1,8 +1,7 @@
 /// The pages of a file that say which tables it has, and where.
 ///
-/// All queues that this version has made have the same, since their tables were made by the same statements, and so have those that an
-/// earlier version made. They replace these pages where they are damaged: without them what is in tables other than that of segments
-/// cannot be found.
+/// All queues of one version have the same, since their tables were made by the same statements. They replace these pages where they
+/// are damaged: without them what is in tables other than that of segments cannot be found.
 enum SchemaPages {
     /// Puts the pages back if the tables can no longer be listed, or are not those of a queue, and at least one page shows that they
     /// were the same.
@@ -16,18 +15,8 @@ enum SchemaPages {
                 number > 0 && file.read(number, into: there) && there.elementsEqual(bytes)
             }
         }
-        // A page that both have says nothing, and what cannot be read just now must not decide for the other.
-        let (newest, earlier) = (
-            try made(by: [Schema.newest], for: connection), try made(by: Schema.migrations, for: connection)
-        )
-        let layouts = [newest, earlier]
-        let fitting = layouts.indices.filter { layout in
-            layouts[layout].contains { number, bytes in
-                !layouts[1 - layout].contains { $0 == (number, bytes) } && isThere(number, bytes)
-            }
-        }
-        guard let layout = fitting.first, fitting.count == 1 else { return }
-        let pages = layouts[layout]
+        let pages = try made(for: connection)
+        guard pages.contains(where: isThere) else { return }
         // What cannot be written is as it was.
         for (number, bytes) in pages { _ = bytes.withUnsafeBytes { file.write(number, $0) } }
     }
@@ -40,7 +29,7 @@ enum SchemaPages {
         // Nothing is read: SQLite would delete the log of an empty database.
         let connection = try Connection(path: path, access: .readWrite, medium: medium)
         let file = DatabaseFile(connection)
-        let pages = try made(by: [Schema.newest], for: connection)
+        let pages = try made(for: connection)
         for (number, bytes) in pages where !bytes.withUnsafeBytes({ file.write(number, $0) }) {
             throw OutboxError(.io, path: path, message: "its first pages cannot be written")
         }
@@ -50,22 +39,20 @@ enum SchemaPages {
         // A sector that cannot be read for long may be written.
         try unlessDamaged(isPatient) { () throws(OutboxError) in
             guard try connection.integer("SELECT count(*) FROM sqlite_schema") > 0 else { return false }
-            // The pages of an earlier version are not known.
-            let isNewest = try connection.integer("PRAGMA user_version") == Schema.migrations.count
-            return try isNewest ? Schema.isComplete(connection) : true
+            // The pages of another version are not known.
+            let isKnown = try connection.integer("PRAGMA user_version") == Schema.version()
+            return try isKnown ? Schema.isComplete(connection) : true
         } ?? false
     }
 
-    /// The pages of a queue whose tables these statements have made: their numbers from 0 on, and their bytes.
-    private static func made(
-        by statements: [String], for connection: Connection
-    ) throws(OutboxError) -> [(Int64, ArraySlice<UInt8>)] {
+    /// The pages of a queue in which nothing was stored: their numbers from 0 on, and their bytes.
+    private static func made(for connection: Connection) throws(OutboxError) -> [(Int64, ArraySlice<UInt8>)] {
         let size = DatabaseFile.pageSize
         let new = try Connection(inMemoryFor: connection.path, medium: connection.medium)
         try new.execute("PRAGMA page_size = \(size); PRAGMA secure_delete = OFF")
-        for statement in statements { try new.execute(statement) }
+        try Schema.create(in: new)
         try new.execute(
-            "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.migrations.count)")
+            "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.version())")
         var bytes = new.serialized()
         guard bytes.count >= size else { return [] }
         // The file has a log, no free pages that matter, and as many pages as it is long.

@@ -1,4 +1,5 @@
-/// The table of segments: consecutive rows, which one commit stored, in one row of the database.
+/// The rows of a queue, in the order of their numbers: consecutive rows, which one commit stored, are one row of the database, a
+/// segment.
 ///
 /// Reading back and deleting cost one row of the database for many locations, and what is the same in all of them is stored
 /// once. Numbers rise from segment to segment. To change a row in the middle its segment is written again.
@@ -80,11 +81,12 @@ final class SegmentTable {
 
     func damage(_ what: String) -> OutboxError { OutboxError(.corrupt, path: connection.path, message: what) }
 
-    /// Adds rows of a range, oldest first, up to a number of them.
-    func read(
-        _ range: RowRange, limit: Int, into found: inout [StoredRow]
-    ) throws(OutboxError) {
-        guard found.count < limit else { return }
+    /// The oldest rows of a range, oldest first.
+    func rows(_ range: RowRange, limit: Int) throws(OutboxError) -> [StoredRow] {
+        var found: [StoredRow] = []
+        guard limit > 0 else { return found }
+        // An array that grows leaves its former places as holes in memory.
+        found.reserveCapacity(min(limit, 1024))
         try eachSegment(from: range.first, through: range.last) { (rows) throws(OutboxError) in
             // By index: a row that is iterated over is copied.
             for index in rows.indices where range.contains(rows[index]) {
@@ -93,10 +95,21 @@ final class SegmentTable {
             }
             return true
         }
+        return found
     }
 
-    /// - Returns: whether `work` never returned false.
-    func eachBackwards(_ range: RowRange, _ work: (StoredRow) -> Bool) throws(OutboxError) -> Bool {
+    /// The newest rows of a range, newest first.
+    func newest(_ range: RowRange, limit: Int) throws(OutboxError) -> [StoredRow] {
+        var found: [StoredRow] = []
+        try eachBackwards(range) { row in
+            if found.count < limit { found.append(row) }
+            return found.count < limit
+        }
+        return found
+    }
+
+    /// Calls `work` with the rows of a range, newest first, until it returns false.
+    func eachBackwards(_ range: RowRange, _ work: (StoredRow) -> Bool) throws(OutboxError) {
         func goesOn(_ rows: [StoredRow]) -> Bool {
             for index in rows.indices.reversed() where range.contains(rows[index]) {
                 guard work(rows[index]) else { return false }
@@ -109,19 +122,18 @@ final class SegmentTable {
             isWanted = goesOn(rows)
             return false
         }
-        guard isWanted else { return false }
+        guard isWanted else { return }
         descending.bind(1, range.last)
         defer { descending.reset() }
         while try descending.step(), descending.integer(0) >= range.first {
-            guard goesOn(try rows(descending)) else { return false }
+            guard goesOn(try rows(descending)) else { return }
         }
-        return true
     }
 
     /// Each segment that cannot be read or is in the wrong place, in words for people.
-    func problems(after location: Int64) throws(OutboxError) -> [String] {
+    func problems() throws(OutboxError) -> [String] {
         var problems: [String] = []
-        var before = location
+        var before: Int64 = 0
         let all = try connection.prepare("SELECT last, first, rows, published, data FROM segment ORDER BY last")
         while try all.step() {
             let (last, first) = (all.integer(0), all.integer(1))
@@ -172,10 +184,12 @@ final class SegmentTable {
         return found
     }
 
+    /// The number of the oldest row; nil without any.
     var first: Int64? {
         get throws(OutboxError) { try connection.optionalInteger("SELECT first FROM segment ORDER BY last LIMIT 1") }
     }
 
+    /// The number of the newest row; nil without any.
     var last: Int64? {
         get throws(OutboxError) { try connection.optionalInteger("SELECT max(last) FROM segment") }
     }
@@ -186,6 +200,13 @@ final class SegmentTable {
         try deleteThrough.run(seq)
         try change(RowRange(0, seq)) { _ in .removal }
         return before
+    }
+
+    /// - Returns: how many rows were removed.
+    func removeAfter(_ seq: Int64) throws(OutboxError) -> Int {
+        let removed = try count(RowRange(seq + 1, .max))
+        try change(RowRange(seq + 1, .max)) { _ in .removal }
+        return removed
     }
 
     /// Changes rows of a range. A segment that stays as it is is not written.

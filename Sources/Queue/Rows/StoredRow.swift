@@ -222,7 +222,7 @@ extension StoredRow {
     }
 }
 
-// In a table with a column for each value: the quarantine, and locations that earlier versions stored.
+// In a table with a column for each value: the quarantine.
 extension StoredRow {
     /// From the columns `seq`, then `columns`.
     init(_ statement: Statement) {

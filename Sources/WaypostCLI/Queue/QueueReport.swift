@@ -23,7 +23,7 @@ package struct QueueReport {
                 switch error.cause {
                 case .cannotOpen: 66  // EX_NOINPUT
                 case .readOnly: 77  // EX_NOPERM
-                case .corrupt, .foreign, .newerSchema, .olderSchema: 65  // EX_DATAERR
+                case .corrupt, .foreign, .otherSchema: 65  // EX_DATAERR
                 case .locked: 75  // EX_TEMPFAIL
                 case .full, .io, .refused: 74  // EX_IOERR
                 }
