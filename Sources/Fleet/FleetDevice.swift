@@ -135,14 +135,14 @@ struct FleetDevice {
     }
 
     private mutating func form(_ limit: Int, at now: EventTime) {
-        let number = schedule.formRequested(at: now)
+        let number = schedule.formRequested(limit, at: now)
         let waiting = schedule.waiting
         let rows = min(limit, waiting)
         if rows > 0 {
             batches += 1
             inFlight.append(.init(id: "\(batches)", rows: rows))
         }
-        schedule.batchesFormed(inFlight, of: number, left: waiting - rows, at: now)
+        schedule.committed(.init(waiting: waiting - rows, batches: inFlight), answering: [number], at: now)
     }
 
     private mutating func send(

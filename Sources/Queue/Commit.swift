@@ -188,8 +188,8 @@ package struct RemovedEndpoint: Hashable, Sendable {
 package struct CommitReply: Hashable, Sendable {
     /// The newest sequence number given so far; 0 in a new queue.
     package var lastSeq: Int64
-    /// The batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that requested
-    /// another; oldest first for each endpoint.
+    /// With their rows: the batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that
+    /// requested another; oldest first for each endpoint. `depths` has the headers of all.
     package var formed: [Batch]
     /// Ids of batches in flight that were given up, to make room, because another device has the asset, or because rows of
     /// them are missing: an answer of the server changes nothing any more.
@@ -295,6 +295,20 @@ package struct SpaceShortage: Hashable, Sendable {
     package init(free: Int64, wanted: Int64) { (self.free, self.wanted) = (free, wanted) }
 }
 
+/// A batch in flight, without its rows.
+package struct BatchHeader: Hashable, Sendable {
+    package var id: String
+    package var rows: Int
+    /// The endpoint that sends it: that of its rows, or a spare of it.
+    package var sender: String
+
+    package init(id: String, rows: Int, sender: String) {
+        self.id = id
+        self.rows = rows
+        self.sender = sender
+    }
+}
+
 /// How much waits for one endpoint.
 package struct EndpointDepth: Hashable, Sendable {
     package var endpoint: String
@@ -303,6 +317,8 @@ package struct EndpointDepth: Hashable, Sendable {
     package var waiting: Int
     /// Rows of its batches, also of those that a spare sends. None for a spare.
     package var inFlight: Int
+    /// These batches, in the order in which they go out.
+    package var batches: [BatchHeader] = []
     /// Everything up to this sequence number is finished. That of a spare is its primary's.
     package var ackedThrough: Int64
     /// The oldest row that is not finished; nil when there is none.

@@ -142,7 +142,7 @@ package final class Outbox {
     private func complete(_ reply: CommitReply) -> CommitReply {
         var reply = reply
         reply.lastSeq = ledger.lastSeq
-        reply.depths = ledger.depths
+        reply.depths = ledger.depths(outbox: name)
         reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
         (reply.limitReached, reply.shortage) = (ledger.retention.reached, ledger.retention.shortage)

@@ -14,6 +14,8 @@ package enum Invariant: Int, Sendable, CaseIterable {
     case bounded = 10
     case numbersAddUp = 11
     case remote = 12
+    /// One that the program states itself: `invariant` of `Core`.
+    case ownLogic = 13
 }
 
 /// It did not hold.

@@ -227,6 +227,8 @@ package final class World {
 
     package func run() -> WorldReport {
         report.isLong = schedule.isLong
+        OwnLogic.books = books
+        defer { OwnLogic.books = nil }
         books.failed = { [unowned self] in
             trace("VIOLATION \(books.violations.last?.description ?? "")")
             agent?.eventLoop.stop()

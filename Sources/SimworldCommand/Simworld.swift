@@ -37,6 +37,7 @@ struct SimworldCommand: ParsableCommand {
 
     func run() throws {
         simdisk_be_default()
+        OwnLogic.watch()
         if let seed { return try one(seed) }
         guard let bounds = seeds?.split(separator: "-").compactMap({ UInt64($0) }), bounds.count == 2,
             bounds[0] <= bounds[1]

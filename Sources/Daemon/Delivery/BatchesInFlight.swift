@@ -1,6 +1,7 @@
 import Profiles
 import Protocols
 import Queue
+import WaypostCore
 
 /// The batches of one endpoint that are formed and not finished, in the order in which they go out, and what was tried with each.
 struct BatchesInFlight {
@@ -34,16 +35,19 @@ struct BatchesInFlight {
 
     func history(of id: String) -> History? { histories[id] }
 
-    /// - Parameter listed: all that are in flight now.
-    mutating func replace(with listed: [Batch]) {
-        batches = listed
-        let known = Set(listed.map(\.id))
-        histories = histories.filter { known.contains($0.key) }
-    }
-
-    mutating func remove(_ ids: [String]) {
-        batches.removeAll { ids.contains($0.id) }
-        for id in ids { histories[id] = nil }
+    /// - Parameters:
+    ///   - ids: of all that are in flight now, in the order in which they go out.
+    ///   - new: those of them that have come with their rows.
+    mutating func update(_ ids: [String], _ new: [Batch]) {
+        for batch in new {
+            invariant(
+                self[batch.id].map {
+                    $0.rows.map(\.seq) == batch.rows.map(\.seq) && $0.newest?.seq == batch.newest?.seq
+                } ?? true,
+                "\(batch.id) means other rows than before")
+        }
+        batches = ids.compactMap { id in new.first { $0.id == id } ?? self[id] }
+        histories = histories.filter { ids.contains($0.key) }
     }
 
     mutating func removeAll() { self = BatchesInFlight([]) }
@@ -84,8 +88,8 @@ struct BatchesInFlight {
     /// Removes one that is finished.
     mutating func finish(_ id: String) -> (batch: Batch, history: History)? {
         guard let batch = self[id] else { return nil }
-        let history = histories[id] ?? History()
-        remove([id])
+        let history = histories.removeValue(forKey: id) ?? History()
+        batches.removeAll { $0.id == id }
         return (batch, history)
     }
 }

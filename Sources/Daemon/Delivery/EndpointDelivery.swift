@@ -31,6 +31,8 @@ final class EndpointDelivery {
     private(set) var counters = EndpointCounters()
     private(set) var lastSuccess: EventTime?
     private var batches: BatchesInFlight
+    /// Batches in flight whose rows have not come although they were asked for.
+    private var withheld: Set<String> = []
     private var problem = UploadProblem()
     private var unasked = RepeatGate()
     private var suspected = RepeatGate()
@@ -277,11 +279,9 @@ final class EndpointDelivery {
             }
             switch next {
             case .bind: sendBind(at: now)
-            case .form(let limit): form(limit, at: now)
-            case .reform(let limit):
-                batches.removeAll()
-                form(limit, at: now)
+            case .form(let limit), .reform(let limit): form(limit, at: now)
             case .send(let id):
+                invariant(batches[id] != nil, "\(id) is to be sent, and the queue does not list it")
                 guard let batch = batches[id] else { return }
                 send(batch, at: now)
             case .preview: preview(at: now)
@@ -303,7 +303,7 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, sendsAt: EventTime? = nil, at now: EventTime) {
-        let number = schedule.formRequested(sendsAt: sendsAt, at: now)
+        let number = schedule.formRequested(limit, sendsAt: sendsAt, at: now)
         logRoute()
         if limit > 0 { willForm(now, sendsAt) }
         recorder.form(
@@ -321,38 +321,53 @@ final class EndpointDelivery {
 
     /// A commit succeeded, which says what is in flight and what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
-        let depth = reply.depths.first { $0.endpoint == settings.name }
-        let uncommitted = recorder.uncommitted(for: settings)
+        guard let depth = reply.depths.first(where: { $0.endpoint == settings.name }) else { return step(at: now) }
+        let numbers = forms.filter { $0.endpoint == settings.name }.map(\.number)
         let names = routes.map(\.settings.name)
-        if !reply.dissolved.isEmpty {
-            schedule.batchesDissolved(reply.dissolved)
-            batches.remove(reply.dissolved)
-        }
-        for request in forms where request.endpoint == settings.name {
-            let listed = reply.formed.filter { names.contains($0.endpoint) }
-            let isAwaited = schedule.batchesFormed(
-                listed.map { .init($0, among: names) }, of: request.number,
-                left: depth.map { $0.waiting + uncommitted },
-                unlisted: max(0, (depth?.inFlight ?? 0) - listed.reduce(0) { $0 + $1.rows.count }), at: now)
-            guard isAwaited else { continue }
-            batches.replace(with: listed)
-        }
-        // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
-        // another request to form is on its way its batch is counted on neither side.
-        if !schedule.isForming, let depth {
-            schedule.waitingCorrected(
-                to: depth.waiting + uncommitted, inFlight: depth.inFlight, mayBeUnlisted: reply.hasReturned)
-            link.gate.waitingCorrected(to: waiting)
-            if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
-        }
+        // What an answer has settled since is in the queue still.
+        let answers = recorder.answers(by: names)
+        let ids = depth.batches.map(\.id).filter { answers[$0] == nil }
+        batches.update(ids, reply.formed.filter { ids.contains($0.id) })
+        let view = view(depth, answers)
+        let isAwaited = schedule.committed(view, answering: numbers, at: now)
+        invariant(
+            schedule.waiting == depth.waiting + recorder.uncommitted(for: settings) + view.unlisted,
+            "\(schedule.waiting) rows wait for \(settings.name), not \(depth.waiting) and those since the commit")
+        // What has not come although it was asked for cannot be read, or is not for this binding.
+        if isAwaited { withheld = Set(ids.filter { batches[$0] == nil }) }
+        link.gate.waitingCorrected(to: waiting)
+        if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
         step(at: now)
+    }
+
+    /// - Parameter answers: those that wait for the next commit, by the id of their batch.
+    private func view(_ depth: EndpointDepth, _ answers: [String: BatchAnswer.Outcome]) -> DeliverySchedule.View {
+        invariant(
+            depth.batches.reduce(0) { $0 + $1.rows } == depth.inFlight,
+            "\(depth.inFlight) rows of \(settings.name) in \(depth.batches)")
+        var view = DeliverySchedule.View(
+            waiting: depth.waiting + recorder.uncommitted(for: settings), hasAllAnswers: answers.isEmpty)
+        for header in depth.batches {
+            switch answers[header.id] {
+            case nil where batches[header.id] != nil:
+                let route = routes.firstIndex { $0.settings.name == header.sender } ?? 0
+                view.batches.append(.init(id: header.id, rows: header.rows, route: route))
+            case nil:
+                view.unlisted += header.rows
+                view.lacksRows = view.lacksRows || !withheld.contains(header.id)
+            case .split: view.unlisted += header.rows
+            case .partly(_, let again): view.unlisted += again.count
+            case .accepted, .refused: break
+            }
+        }
+        return view
     }
 
     /// A commit was not made.
     func refused(_ forms: [FormRequest], at now: EventTime) {
         let numbers = forms.filter { $0.endpoint == settings.name }.map(\.number)
         guard !numbers.isEmpty else { return }
-        for number in numbers { schedule.batchNotFormed(number, at: now) }
+        for number in numbers { schedule.notFormed(number, at: now) }
         step(at: now)
     }
 
@@ -852,11 +867,11 @@ extension EndpointDelivery {
     /// - Parameter reason: for an operator who waits for what is under way.
     private func startOver(from depth: EndpointDepth, because reason: String) {
         abandonAttempt(because: reason)
+        // Their rows are asked for again.
         batches.removeAll()
-        schedule.emptied()
-        // Batches that still exist are listed by the next form request.
-        schedule.waitingCorrected(
-            to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
+        withheld = []
+        invariant(schedule.attempt == nil, "an attempt outlives the binding of its rows")
+        schedule.committed(view(depth, recorder.answers(by: routes.map(\.settings.name))), at: loop.now)
     }
 }
 

@@ -20,6 +20,13 @@ struct PendingCommit {
 
     mutating func add(_ answer: BatchAnswer) { answers.append(answer) }
 
+    /// By the id of the batch.
+    func answers(by senders: [String]) -> [String: BatchAnswer.Outcome] {
+        var found: [String: BatchAnswer.Outcome] = [:]
+        for answer in answers where senders.contains(answer.endpoint) { found[answer.batchID] = answer.outcome }
+        return found
+    }
+
     /// The last state of an endpoint counts.
     mutating func add(_ change: Commit.StateChange) {
         states.removeAll { $0.endpoint == change.endpoint }
@@ -55,6 +62,13 @@ struct PendingCommit {
 
     /// What a commit carried that was not made, ahead of what has come since. Its orders and forms are refused instead.
     mutating func putBack(_ commit: Commit) {
+        defer {
+            invariant(
+                ring.rows.first == commit.rows.first || commit.rows.isEmpty, "rows of a commit that failed come later")
+            invariant(
+                zip(answers, commit.answers).allSatisfy(==) && answers.count >= commit.answers.count,
+                "answers of a commit that failed come later")
+        }
         ring.putBack(commit.rows)
         answers = commit.answers + answers
         states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states

@@ -135,6 +135,11 @@ final class Recorder {
     /// Rows that this endpoint waits for and no commit has taken yet.
     func uncommitted(for endpoint: EndpointSettings) -> Int { pending.ring.count(for: endpoint) }
 
+    /// What was answered since the commit under way was taken, or the last one, by the id of the batch.
+    ///
+    /// - Parameter senders: of the batches.
+    func answers(by senders: [String]) -> [String: BatchAnswer.Outcome] { pending.answers(by: senders) }
+
     /// What is in memory already waits no longer than the new window.
     func reload(commitWindow: Duration, _ endpoints: [EndpointSettings], at now: EventTime) {
         settings.commitWindow = commitWindow

@@ -3,8 +3,8 @@ struct Activity: Sendable {
     /// Becomes `idle` only with the answer to what the case holds, or when the attempt is given up.
     private enum Phase: Hashable {
         case idle
-        /// A commit that lists what is in flight was requested under this number.
-        case forming(Int)
+        /// A commit was requested under this number, with a batch of at most this many rows; 0 = none.
+        case forming(Int, limit: Int)
         case attempting(Attempt)
     }
 
@@ -15,21 +15,21 @@ struct Activity: Sendable {
     private(set) var strayAnswers = 0
 
     var isIdle: Bool { phase == .idle }
-    var formNumber: Int? { if case .forming(let number) = phase { number } else { nil } }
+    var formNumber: Int? { if case .forming(let number, _) = phase { number } else { nil } }
     var attempt: Attempt? { if case .attempting(let attempt) = phase { attempt } else { nil } }
 
-    mutating func beginForming() -> Int {
+    mutating func beginForming(limit: Int) -> Int {
         precondition(attempt == nil, "batches are formed while \(phase)")
         lastNumber += 1
-        phase = .forming(lastNumber)
+        phase = .forming(lastNumber, limit: limit)
         return lastNumber
     }
 
-    /// - Returns: whether that is the request that is under way.
-    mutating func endForming(_ number: Int) -> Bool {
-        guard phase == .forming(number) else { return false }
+    /// - Returns: the most rows that were requested; nil = that is not the request that is under way.
+    mutating func endForming(_ number: Int) -> Int? {
+        guard case .forming(number, let limit) = phase else { return nil }
         phase = .idle
-        return true
+        return limit
     }
 
     mutating func begin(_ purpose: Attempt.Purpose, endpoint: String) -> Attempt {

@@ -36,8 +36,8 @@ package struct DeliverySchedule: Sendable {
     package private(set) var settings: EndpointSettings
     package private(set) var state: EndpointState
 
-    private var queue: WaitingRows
-    private var batches: InFlightBatches
+    private(set) var queue: WaitingRows
+    private(set) var batches: InFlightBatches
     private var activity = Activity()
     private var routes: RouteChoice
     private var server: ServerTolerance
@@ -163,7 +163,7 @@ extension DeliverySchedule {
         if refresh.isWanted { return .refreshCredentials }
         // Forming again also lists it.
         if routes.isChanging { return later(max(notFormingBefore, timer.next), at: now) ?? .reform(limit: limit) }
-        if batches.isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
+        if batches.awaitsCommit { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
         if batches.isIdle { return idleStep(at: now) }
         switch batches.target(in: state, hasWaiting: queue.count > 0) {
         case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
@@ -244,7 +244,7 @@ extension DeliverySchedule {
         guard let shutdown else { return .wait(until: nil) }
         // An instant that has passed would be due again and again.
         if !activity.isIdle { return .wait(until: now < shutdown.until ? shutdown.until : nil) }
-        guard shutdown.attemptsLeft > 0, !batches.isUnlisted, !routes.isChanging, state == .active,
+        guard shutdown.attemptsLeft > 0, !batches.awaitsCommit, !routes.isChanging, state == .active,
             now == .max || now < shutdown.until
         else { return .wait(until: nil) }
         if let head = batches.firstNotRefused {
@@ -277,16 +277,6 @@ extension DeliverySchedule {
         queue.recorded(count, window: settings.batchWindow, at: now)
     }
 
-    /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
-    ///
-    /// - Parameters:
-    ///   - inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
-    ///   - mayBeUnlisted: there may be batches that the queue has not listed.
-    package mutating func waitingCorrected(to count: Int, inFlight: Int = 0, mayBeUnlisted: Bool = false) {
-        queue.corrected(to: count)
-        batches.corrected(inFlight: inFlight, mayBeUnlisted: mayBeUnlisted)
-    }
-
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     ///
     /// - Parameter byOperator: a person waits for it.
@@ -308,11 +298,16 @@ extension DeliverySchedule {
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
-    /// - Parameter sendsAt: when the batch goes out; nil = at once. See `commitComes`.
-    /// - Returns: the number of the request, which its answer (`batchesFormed` or `batchNotFormed`) has too.
+    /// - Parameters:
+    ///   - rows: of the step.
+    ///   - sendsAt: when the batch goes out; nil = at once. See `commitComes`.
+    /// - Returns: the number of the request, which its answer (`committed` or `notFormed`) has too.
     @discardableResult
-    package mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
-        let number = activity.beginForming()
+    package mutating func formRequested(
+        _ rows: Int, sendsAt: EventTime? = nil, at now: EventTime
+    ) -> Int {
+        invariant(rows == 0 || !batches.awaitsCommit, "a batch is formed before what was answered is written")
+        let number = activity.beginForming(limit: rows)
         timer.batchRequested(for: sendsAt)
         // A smaller batch is no reason for more wake-ups of the radio: the rows of one window go out together.
         if limit < settings.batchSize, state == .active, batches.isIdle, case .form = formingStep(at: now) {
@@ -323,34 +318,28 @@ extension DeliverySchedule {
             routes.changed()
             queue.returned(batches.dissolveAll())
         }
-        if batches.isEmpty, !batches.isUnlisted, batches.unlistedRows == 0 { routes.batchBoundaryReached(at: now) }
+        if batches.isEmpty, !batches.awaitsCommit, batches.unlistedRows == 0 { routes.batchBoundaryReached(at: now) }
         return number
     }
 
-    /// The commit is on disk, and these batches are in flight, in the order in which they go out.
-    ///
-    /// None, although rows were thought to wait: `waitingCorrected(to:)` follows.
+    /// A commit was made, on disk or in memory. What the queue says is in flight and waits is so: a batch that it does not list is no
+    /// longer sent, and one that it lists although nobody has requested it is.
     ///
     /// - Parameters:
-    ///   - number: of the request.
-    ///   - left: the true number of rows in no batch. Where it is less than what was waiting and is not in a batch now, rows
-    ///     were settled without being sent, so that others may follow at once. nil = not known.
-    ///   - unlisted: rows of further batches, which the queue does not list: they were formed for another address, device or
-    ///     asset, or cannot be read.
-    /// - Returns: whether that is the request that was waited for. If not, what is in flight will be requested again.
+    ///   - view: of the queue.
+    ///   - numbers: of the requests that the commit has carried out.
+    /// - Returns: whether the request that was waited for is among them.
     @discardableResult
-    package mutating func batchesFormed(
-        _ inFlight: [InFlight], of number: Int, left: Int? = nil, unlisted: Int = 0, at now: EventTime
-    ) -> Bool {
-        guard activity.endForming(number) else {
-            batches.requireList()
-            return false
-        }
-        let hasSettled = left.map { $0 < queue.count } ?? false
-        let listing = batches.list(inFlight, unlisted: unlisted)
-        if unlisted > 0, batches.isEmpty { notFormingBefore = now + Self.formRetry }
-        guard !listing.wasUnlisted else { return true }
-        queue.removeOldest(max(listing.formedRows, queue.count - (left ?? queue.count)))
+    package mutating func committed(_ view: View, answering numbers: [Int] = [], at now: EventTime) -> Bool {
+        let requested = numbers.compactMap { activity.endForming($0) }.first
+        let hasSettled = view.waiting < queue.count
+        let listing = batches.list(view)
+        if requested != nil || listing.newRows > 0 { queue.removeOldest(max(0, queue.count - view.waiting)) }
+        queue.corrected(to: view.waiting)
+        guard let requested else { return false }
+        if view.unlisted > 0, batches.isEmpty { notFormingBefore = now + Self.formRetry }
+        guard requested > 0 else { return true }
+        batches.formed(listing)
         if listing.newRows == 0 {
             if batches.isEmpty || listing.rowsBefore > 0 { queue.endFlush() }
             if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
@@ -363,18 +352,10 @@ extension DeliverySchedule {
         return true
     }
 
-    /// The disk refused the commit of the request with this number; retried after 10 s.
-    package mutating func batchNotFormed(_ number: Int, at now: EventTime) {
-        if activity.endForming(number) { notFormingBefore = now + Self.formRetry }
+    /// The commit of the request with this number was not made: what was in flight is so still. Retried after 10 s.
+    package mutating func notFormed(_ number: Int, at now: EventTime) {
+        if activity.endForming(number) != nil { notFormingBefore = now + Self.formRetry }
     }
-
-    /// What waits and what is in flight was dropped, cleared or moved: the queue reports what is left.
-    package mutating func emptied() { batches.removeAll() }
-
-    /// The queue has given up these batches: an answer to one of them decides nothing.
-    ///
-    /// What is left of them, which `waitingCorrected` reports, has to be requested.
-    package mutating func batchesDissolved(_ ids: [String]) { batches.dissolve(ids) }
 }
 
 // Events around the endpoint.
@@ -468,6 +449,7 @@ extension DeliverySchedule {
         (attemptBegan, hasOldCredentials) = (now, false)
         // Rows show where the asset is as well.
         if batches.place(of: batch) != nil { positionSought = now }
+        invariant(!batches.awaitsCommit, "\(batch) is sent before what was answered is written")
         return activity.begin(.batch(batch), endpoint: settings.name)
     }
 
@@ -494,7 +476,7 @@ extension DeliverySchedule {
 
     /// The attempt to send a batch ended.
     ///
-    /// If the queue has dissolved the batch meanwhile, the answer only shows how the server is.
+    /// If the queue no longer lists the batch, the answer only shows how the server is.
     ///
     /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
     /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked. nil = it was not the

@@ -4,8 +4,8 @@ import WaypostCore
 extension DeliverySchedule {
     /// What to do now.
     package enum Step: Hashable, Sendable {
-        /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested(at:)`.
-        /// The reply to that commit lists what is in flight, for `batchesFormed`.
+        /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested`. `committed`
+        /// follows, with the rows of all that is in flight.
         case form(limit: Int)
         /// The same for another route, for which what is in flight is formed again.
         case reform(limit: Int)
@@ -22,6 +22,33 @@ extension DeliverySchedule {
         case refreshCredentials
         /// Nothing until this instant, or until something happens (nil).
         case wait(until: EventTime?)
+    }
+
+    /// What a reply of the queue says of one endpoint, without the batches that an answer has settled which came since the commit
+    /// was taken.
+    package struct View: Hashable, Sendable {
+        /// Rows in no batch: those of the reply, and those recorded since that commit was taken.
+        package var waiting: Int
+        /// What is in flight and can be sent, in the order in which it goes out.
+        package var batches: [InFlight]
+        /// Rows of further batches in flight: formed for another address, device or asset, not readable, or parts of one whose
+        /// answer the next commit carries.
+        package var unlisted: Int
+        /// No answer of this endpoint waits for the next commit.
+        package var hasAllAnswers: Bool
+        /// Batches are listed whose rows nobody has asked for yet.
+        package var lacksRows: Bool
+
+        package init(
+            waiting: Int, batches: [InFlight] = [], unlisted: Int = 0, hasAllAnswers: Bool = true,
+            lacksRows: Bool = false
+        ) {
+            self.waiting = waiting
+            self.batches = batches
+            self.unlisted = unlisted
+            self.hasAllAnswers = hasAllAnswers
+            self.lacksRows = lacksRows
+        }
     }
 
     /// A batch that is on disk and not settled.

@@ -89,8 +89,8 @@ struct InFlightBatches: Sendable {
     private var nothingFollows = false
     /// What is listed next for the first time is what became of a batch that was taken apart.
     private var fragments: Fragments?
-    /// The queue has not written what was accepted last: that comes before another part is sent.
-    private var holdsAcceptance = false
+    /// What the queue has to write before it is sent.
+    private var held = Held.nothing
     /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row
     /// after them is tried instead.
     private var probe = (place: 0, fresh: false)
@@ -99,12 +99,19 @@ struct InFlightBatches: Sendable {
     /// When the server last accepted what it had refused before: what it refuses then is shown as for any failure.
     private var contradictedAt: EventTime?
     private static let contradictionHolds = Duration.seconds(86_400)
-    /// The queue has to list what is in flight before anything else.
-    private(set) var isUnlisted: Bool
-    /// Rows of batches that the queue has not listed, as far as that is known.
+    /// Rows of further batches in flight, which cannot be sent now. See `DeliverySchedule.View`.
     private(set) var unlistedRows: Int
 
     private enum Fragments { case plain, suspect }
+
+    /// What waits until the answers so far are written, so that a crash repeats one batch and not several.
+    private enum Held {
+        case nothing
+        /// A batch that is tried last.
+        case suspects
+        /// Everything: what is in flight is not known before, or is a part of what was accepted in part.
+        case all
+    }
 
     /// Rises when a batch is accepted after failures, and falls when one is at the first attempt.
     private var unsteadiness = 0
@@ -120,17 +127,20 @@ struct InFlightBatches: Sendable {
 
     init(_ batches: [DeliverySchedule.InFlight], unlisted: Int) {
         parts = batches.map { Part(batch: $0) }
-        isUnlisted = unlisted > 0
+        held = unlisted > 0 ? .all : .nothing
         unlistedRows = unlisted
     }
 
     var isEmpty: Bool { parts.isEmpty }
+    var list: [DeliverySchedule.InFlight] { parts.map(\.batch) }
     var rows: Int { parts.reduce(0) { $0 + $1.batch.rows } }
     /// Nothing is in flight that goes out before what waits.
     var isIdle: Bool { parts.allSatisfy(\.isLast) }
     var head: DeliverySchedule.InFlight? { (parts.first { !$0.isLast } ?? parts.first)?.batch }
     var firstNotRefused: DeliverySchedule.InFlight? { parts.first { !$0.isRefused && !$0.isLast }?.batch }
     var isBisecting: Bool { bisect != nil }
+    /// A commit comes before anything is formed or sent.
+    var awaitsCommit: Bool { held == .all }
     /// The next attempt shows whether another row is accepted.
     var isTrying: Bool { trial != nil }
     /// Rows that fail alone while others are accepted.
@@ -176,7 +186,7 @@ struct InFlightBatches: Sendable {
     func suspect(hasWaiting: Bool) -> (batch: DeliverySchedule.InFlight, dueAt: EventTime, needsCommit: Bool)? {
         parts.filter { $0.suspicion.map { !$0.awaitsOthers || !hasWaiting } ?? false }
             .min { ($0.suspicion?.dueAt ?? .max) < ($1.suspicion?.dueAt ?? .max) }
-            .map { ($0.batch, $0.suspicion?.dueAt ?? .min, holdsAcceptance) }
+            .map { ($0.batch, $0.suspicion?.dueAt ?? .min, held != .nothing) }
     }
 }
 
@@ -198,7 +208,7 @@ extension InFlightBatches {
     mutating func partlyAccepted(_ place: Int, _ items: ItemVerdicts, at now: EventTime) -> Outcome {
         let part = parts.remove(at: place)
         odds.accepted()
-        isUnlisted = isUnlisted || !items.again.isEmpty
+        if !items.again.isEmpty { held = .all }
         unlistedRows += items.again.count
         // The server has accepted others of the same request: what it refuses so again does not hold them up.
         if items.blamesRows { fragments = .suspect }
@@ -235,7 +245,7 @@ extension InFlightBatches {
     }
 
     private mutating func endBisect(at now: EventTime) {
-        guard isIdle, !isUnlisted else { return }
+        guard isIdle, !awaitsCommit else { return }
         // Each part of what was refused as a whole was accepted.
         if let bisect, bisect.isOverRecord, bisect.hasEvidence, !bisect.hasFound { contradictedAt = now }
         bisect = nil
@@ -354,7 +364,7 @@ extension InFlightBatches {
 
     /// An operator resumed the endpoint: whatever failed before, another row is tried as soon as after the first failures.
     mutating func resumed() {
-        if unlistedRows > 0 { isUnlisted = true }
+        if unlistedRows > 0 { held = .all }
         (failures, trialAt, trial) = (0, nil, nil)
         refusals = RecentRefusals()
         contradictedAt = nil
@@ -369,7 +379,7 @@ extension InFlightBatches {
 
     private mutating func split(_ place: Int) -> DeliverySchedule.Settled {
         let batch = parts.remove(at: place).batch
-        isUnlisted = true
+        held = .all
         unlistedRows += batch.rows
         return .init(batch: batch.id, how: .split)
     }
@@ -389,7 +399,7 @@ extension InFlightBatches {
         bisect?.hasEvidence = true
         settleRefused(&outcome, at: now)
         suspect(&outcome, afterFailures: part.failures > 0 || part.refusalsAlone > 0, at: now)
-        if isIdle { holdsAcceptance = !parts.isEmpty } else { isUnlisted = true }
+        if !isIdle { held = .all } else if held != .all { held = parts.isEmpty ? .nothing : .suspects }
         endBisect(at: now)
         return outcome
     }
@@ -483,51 +493,42 @@ extension InFlightBatches {
     struct Listing {
         /// Rows of batches that were not known before.
         var newRows: Int
-        /// Those of them that were waiting in no batch.
-        var formedRows: Int
-        /// Batches had to be listed that were in flight already.
-        var wasUnlisted: Bool
         /// Other batches were in flight that go out before what waits.
         var hadOthers: Bool
         /// Rows of all that were in flight.
         var rowsBefore: Int
     }
 
-    mutating func list(_ batches: [DeliverySchedule.InFlight], unlisted: Int) -> Listing {
+    mutating func list(_ view: DeliverySchedule.View) -> Listing {
         let known = Dictionary(parts.map { ($0.batch.id, $0) }, uniquingKeysWith: { first, _ in first })
-        let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
-        let listing = Listing(
-            newRows: new,
-            // What is listed only now was not among those that wait.
-            formedRows: max(0, new - max(0, unlistedRows - unlisted)), wasUnlisted: isUnlisted,
-            hadOthers: !isIdle, rowsBefore: rows)
-        (isUnlisted, holdsAcceptance) = (false, false)
-        unlistedRows = unlisted
-        parts = batches.map { batch in
+        let new = view.batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
+        let listing = Listing(newRows: new, hadOthers: !isIdle, rowsBefore: rows)
+        let isGone = parts.contains { part in !view.batches.contains { $0.id == part.batch.id } }
+        unlistedRows = view.unlisted
+        parts = view.batches.map { batch in
             known[batch.id]
                 ?? Part(
-                    batch: batch, isFragment: fragments != nil,
-                    suspicion: fragments == .suspect && listing.wasUnlisted ? Suspicion() : nil)
+                    batch: batch, isFragment: fragments != nil, suspicion: fragments == .suspect ? Suspicion() : nil)
         }
-        fragments = nil
-        guard !listing.wasUnlisted else { return listing }
-        if new == 0, trial != nil { (nothingFollows, trialAt, trial) = (true, failures, nil) }
-        if new > 0 { nothingFollows = false }
-        if new == 0 {
-            probe.fresh = false
-        } else if listing.hadOthers {
-            probe = (parts.count - 1, false)
+        if view.hasAllAnswers { (held, fragments) = (.nothing, nil) }
+        if view.lacksRows { held = .all }
+        if isGone, parts.isEmpty {
+            bisect = nil
+            startOver()
         }
-        if listing.hadOthers { bisect?.probes += 1 }
         return listing
     }
 
-    /// The list does not answer the last request: what is in flight will be requested again.
-    mutating func requireList() { isUnlisted = true }
-
-    /// - Parameter inFlight: the true number of rows in batches.
-    mutating func corrected(inFlight: Int, mayBeUnlisted: Bool) {
-        unlistedRows = isUnlisted || unlistedRows > 0 || mayBeUnlisted ? max(0, inFlight - rows) : 0
+    /// A batch was requested, and this has come of it.
+    mutating func formed(_ listing: Listing) {
+        if listing.newRows == 0 {
+            if trial != nil { (nothingFollows, trialAt, trial) = (true, failures, nil) }
+            probe.fresh = false
+        } else {
+            nothingFollows = false
+            if listing.hadOthers { probe = (parts.count - 1, false) }
+        }
+        if listing.hadOthers { bisect?.probes += 1 }
     }
 
     /// All are formed again for another route.
@@ -542,25 +543,11 @@ extension InFlightBatches {
         return rows
     }
 
-    mutating func dissolve(_ ids: [String]) {
-        unlistedRows += parts.reduce(0) { $0 + (ids.contains($1.batch.id) ? $1.batch.rows : 0) }
-        parts.removeAll { ids.contains($0.batch.id) }
-        guard parts.isEmpty else { return }
-        bisect = nil
-        startOver()
-    }
-
-    mutating func removeAll() {
-        parts = []
-        bisect = nil
-        isUnlisted = true
-        startOver()
-    }
-
     /// What is in flight from now on has not failed yet.
     private mutating func startOver() {
         (failures, trialAt, trial) = (0, nil, nil)
-        (fragments, holdsAcceptance) = (nil, false)
+        fragments = nil
+        if held == .suspects { held = .nothing }
     }
 }
 

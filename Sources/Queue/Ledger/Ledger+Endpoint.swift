@@ -148,10 +148,16 @@ extension Ledger.Endpoint {
     /// Counts rows that the limits of the queue removed before they were sent.
     static let evicted = "evicted"
 
-    func depth(ackedThrough: Int64) -> EndpointDepth {
+    /// - Parameter name: of the queue.
+    func depth(ackedThrough: Int64, outbox name: String) -> EndpointDepth {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
             ackedThrough: ackedThrough, oldestSeq: nil, oldestTime: nil)
+        depth.batches = batches.map { batch in
+            BatchHeader(
+                id: batch.id(outbox: name, endpoint: settings.name), rows: batch.rows,
+                sender: batch.route ?? settings.name)
+        }
         depth.quarantined = setAside
         depth.finishedUnsent = finishedUnsent
         depth.acceptedBefore = acceptedBefore

@@ -122,11 +122,13 @@ struct Ledger {
         endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }
     }
 
-    var depths: [EndpointDepth] {
+    /// - Parameter name: of the queue.
+    func depths(outbox name: String) -> [EndpointDepth] {
         // By their places: this is asked with each commit, and an endpoint is much to copy.
         endpoints.indices.filter { endpoints[$0].removedAt == nil }.map { place in
             let primary = endpoints[place].settings.backupFor.flatMap { index(of: $0) } ?? place
-            return endpoints[place].depth(ackedThrough: endpoints[primary].ackedThrough)
+            return endpoints[place].depth(
+                ackedThrough: endpoints[primary].ackedThrough, outbox: name)
         }
     }
 }

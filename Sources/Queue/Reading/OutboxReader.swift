@@ -82,7 +82,7 @@ package final class OutboxReader {
                 ledger.endpoints[index].oldest = try database.oldestRow(of: ledger.endpoints[index])
                 ledger.endpoints[index].removedAt = nil
             }
-            return ledger.depths
+            return ledger.depths(outbox: String(hexOf: try (database.blob(.uuid) ?? []).prefix(4)))
         }
     }
 

@@ -1,5 +1,6 @@
 import Delivery
 import Profiles
+import WaypostCore
 
 /// One transaction on the database, with a copy of the ledger that replaces the outbox's own once it is committed.
 ///
@@ -81,13 +82,15 @@ final class Transaction {
         if needsCounts || ledger.lastSeq - ledger.mark >= Ledger.countInterval { try writeCounts() }
         try findOldest()
         var reply = CommitReply(
-            lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths, dropped: dropped, rows: ledger.rows,
+            lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths(outbox: name), dropped: dropped,
+            rows: ledger.rows,
             orders: orders)
         reply.dissolved = dissolved
         return reply
     }
 
     private func apply(_ change: Commit.StateChange) throws(OutboxError) {
+        invariant(change.state != .rebind, "the binding of \(change.endpoint) is for the queue to decide")
         guard let index = ledger.index(of: change.endpoint), self[index].state != .rebind,
             self[index].state != change.state
         else { return }
@@ -133,8 +136,11 @@ final class Transaction {
 
 // Batches.
 extension Transaction {
+    /// Of the queue: its part of every batch id.
+    private var name: String { String(hexOf: outbox.prefix(4)) }
+
     func id(of batch: BatchRow, _ endpoint: Ledger.Endpoint) -> String {
-        batch.id(outbox: String(hexOf: outbox.prefix(4)), endpoint: endpoint.settings.name)
+        batch.id(outbox: name, endpoint: endpoint.settings.name)
     }
 
     /// For other rows or other bytes between the same first and last one.

@@ -63,7 +63,7 @@ extension EndpointDeliveryTests {
             #expect(said.last == .some(nil))
             delivery.flush(at: loop.now)
             #expect(uplink.requestsOpen == 0 && !delivery.schedule.isForming)
-            delivery.rebound(depth(waiting: 5, inFlight: 0))
+            delivery.rebound(depth(waiting: 5))
             form([batch(6...10)], delivery, at: loop.now)
             #expect(uplink.requests.count == 3 && uplink.requestsOpen == 1)
             // 60 rows lost 20 here: the late 200 settled the next batch, and its own answer was not heard.
@@ -77,11 +77,10 @@ extension EndpointDeliveryTests {
             sending(loop, delivery)
             // The batch is listed again when what waited from before this start may go.
             delivery.startedWithHost(at: loop.now)
-            delivery.rebound(depth(waiting: 0, inFlight: 5))
+            delivery.rebound(depth(waiting: 0, [batch(1...5)]))
             #expect(delivery.waiting == 5 && !delivery.schedule.isForming)
             // The commit that has carried out the order.
-            delivery.committed(
-                CommitReply(lastSeq: 10, depths: [depth(waiting: 0, inFlight: 5)], rows: 5), [], at: loop.now)
+            commit(waiting: 0, [batch(1...5)], at: loop.now)
             #expect(delivery.waiting == 5)
         }
     }
@@ -93,9 +92,9 @@ extension EndpointDeliveryTests {
             uplink.answer(405)
             let state = delivery.schedule.state
             #expect(state == .paused(reason: "configuration (status 405)"))
-            delivery.found(depth(waiting: 0, inFlight: 10))
+            delivery.found(depth(waiting: 0, [batch(1...10)]))
             #expect(delivery.schedule.state == state && delivery.waiting == 10 && uplink.requests.count == 1)
-            delivery.found(depth(state: .taken, waiting: 0, inFlight: 10))
+            delivery.found(depth(state: .taken, waiting: 0, [batch(1...10)]))
             #expect(delivery.schedule.state == .taken)
         }
     }
@@ -430,7 +429,7 @@ extension EndpointDeliveryTests {
             }
             takeOver()
             #expect(delivery.schedule.state == .paused(reason: "client id in use"))
-            var depth = depth(waiting: 0, inFlight: 0)
+            var depth = depth(waiting: 0)
             depth.acceptedBefore = true
             delivery.rebound(depth)
             takeOver()
@@ -453,31 +452,28 @@ extension EndpointDeliveryTests {
     func anAnswerToABatchThatTheQueueHasGivenUpSettlesNothing(status: Int) throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
-            var reply = CommitReply(lastSeq: 99, depths: [depth(waiting: 5, inFlight: 0)], rows: 5)
-            reply.dissolved = [batch(1...5).id]
-            delivery.committed(reply, [], at: loop.now)
+            commit(waiting: 5, at: loop.now)
             #expect(delivery.waiting == 5 && uplink.requestsOpen == 1 && uplink.cancelled.isEmpty)
             uplink.answer(status)
             #expect(delivery.counters.accepted == 0 && delivery.schedule.strayAnswers == 0)
             #expect(delivery.schedule.failures == (status == 200 ? 0 : 1))
             delivery.step(at: loop.now + .seconds(10))
             form([batch(6...10)], delivery, at: loop.now + .seconds(10))
+            delivery.step(at: loop.now + .seconds(10))
             #expect(uplink.rows == ["6", "7", "8", "9", "10"])
         }
     }
 
-    @Test(.bug(id: 11)) func aCommitThatIsNotWaitedForEndsNoRequest() throws {
+    @Test(.bug(id: 11)) func aBatchThatNobodyHasAskedForIsSentInItsTurn() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
             let other = FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: 77)
-            let reply = CommitReply(
-                lastSeq: 99, formed: [batch(1...5), batch(6...10)], depths: [depth(waiting: 0, inFlight: 10)], rows: 10)
-            delivery.committed(reply, [other], at: loop.now)
+            commit(waiting: 0, [batch(1...5), batch(6...10)], at: loop.now)
             delivery.refused([other], at: loop.now)
             #expect(uplink.requestsOpen == 1 && uplink.requests.count == 1)
             uplink.answer(200)
             #expect(delivery.counters.accepted == 5)
-            // What that commit may have formed is asked for.
+            // Its rows are asked for.
             form([batch(6...10)], delivery, at: loop.now)
             #expect(uplink.rows == ["6", "7", "8", "9", "10"])
         }

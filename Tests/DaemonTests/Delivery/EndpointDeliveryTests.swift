@@ -1,4 +1,5 @@
 import ConfigurationTestSupport
+import Glibc
 import Logging
 import Profiles
 import Protocols
@@ -37,15 +38,11 @@ import WaypostHost
         _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
         let routes = [settings ?? self.settings] + spares
-        let directory = try TemporaryDirectory()
         let loop = try host.map { EventLoop(on: $0) } ?? EventLoop()
         let log = AgentLog(logger: Logger(label: "") { _ in lines }, positions: false)
-        let outbox = try Outbox(
-            OutboxSettings(path: directory.path + "/outbox.db"), endpoints: [routes[0]], bootID: nil,
-            newUUID: [UInt8](repeating: 7, count: 16))
-        let current = outbox.current
         let recorder = try Recorder(
-            settings: .init(), writer: try OutboxWriter(outbox), current: current, log: log, loop: loop)
+            settings: .init(), writer: queue, current: CommitReply(lastSeq: 0), log: log, loop: loop)
+        queue.recorder = recorder
         defer { recorder.close(timeout: .seconds(10)) }
         let uplink = ScriptedUplink()
         let delivery = EndpointDelivery(
@@ -56,18 +53,33 @@ import WaypostHost
                         EndpointConfig(settings: $0), uplink: uplink, log: log, loop: loop))
             }, depth: nil, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop, share: share,
             jitter: { 0 })
+        recorder.committed = { [unowned delivery] in delivery.committed($0, $1, at: $2) }
+        recorder.refused = { [unowned delivery] in delivery.refused($0, at: $1) }
         try body(loop, delivery, uplink)
     }
 
-    /// As the delivery has just asked for it.
-    func request(_ delivery: EndpointDelivery) -> FormRequest {
-        FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: delivery.schedule.formNumber ?? 0)
+    /// A queue whose commits the test answers itself.
+    private let queue = ScriptedQueue()
+
+    func depth(state: EndpointState = .active, waiting: Int, _ batches: [Batch] = []) -> EndpointDepth {
+        var depth = EndpointDepth(
+            endpoint: "main", state: state, waiting: waiting, inFlight: batches.reduce(0) { $0 + $1.rows.count },
+            ackedThrough: 0, oldestSeq: 1, oldestTime: nil)
+        depth.batches = batches.map { BatchHeader(id: $0.id, rows: $0.rows.count, sender: $0.endpoint) }
+        return depth
     }
 
-    func depth(state: EndpointState = .active, waiting: Int, inFlight: Int) -> EndpointDepth {
-        EndpointDepth(
-            endpoint: "main", state: state, waiting: waiting, inFlight: inFlight, ackedThrough: 0, oldestSeq: 1,
-            oldestTime: nil)
+    /// What was asked for so far is committed, and this is the reply.
+    ///
+    /// - Parameters:
+    ///   - batches: in flight.
+    ///   - isListed: with their rows.
+    func commit(waiting: Int, _ batches: [Batch] = [], isListed: Bool = false, at now: EventTime) {
+        queue.commit(
+            .success(
+                CommitReply(
+                    lastSeq: 99, formed: isListed ? batches : [], depths: [depth(waiting: waiting, batches)],
+                    rows: 99)), at: now)
     }
 
     @Test func countsRightWhenACommitThatWasCalledFailedFormedItsBatchAllTheSame() throws {
@@ -75,16 +87,13 @@ import WaypostHost
             record(1...8, delivery, at: loop.now)
             delivery.step(at: loop.now)
             // The disk said no, but rows 1…5 did become a batch, and three more rows were stored with the next commit.
-            delivery.refused([request(delivery)], at: loop.now)
+            queue.commit(.failure(OutboxError(.io, path: "", message: "")), at: loop.now)
+            #expect(!delivery.schedule.isForming)
             delivery.step(at: loop.now + .seconds(11))
-            delivery.committed(
-                CommitReply(lastSeq: 8, formed: [batch(1...5)], depths: [depth(waiting: 3, inFlight: 5)], rows: 8),
-                [request(delivery)], at: loop.now + .seconds(11))
+            commit(waiting: 3, [batch(1...5)], isListed: true, at: loop.now + .seconds(11))
             #expect(delivery.waiting == 8)
             // Another commit has the same counts: they do not drift.
-            delivery.committed(
-                CommitReply(lastSeq: 8, depths: [depth(waiting: 3, inFlight: 5)], rows: 8), [],
-                at: loop.now + .seconds(12))
+            commit(waiting: 3, [batch(1...5)], at: loop.now + .seconds(12))
             #expect(delivery.waiting == 8)
             #expect(uplink.requests.count == 1)
         }
@@ -93,10 +102,7 @@ import WaypostHost
     @Test func noticesRowsThatRetentionRemoved() throws {
         try bench { loop, delivery, _ in
             record(1...4, delivery, at: loop.now)
-            delivery.committed(
-                CommitReply(
-                    lastSeq: 4, depths: [depth(waiting: 1, inFlight: 0)], dropped: DropCounts(oldest: 3), rows: 1),
-                [], at: loop.now)
+            commit(waiting: 1, at: loop.now)
             #expect(delivery.waiting == 1)
         }
     }
@@ -124,11 +130,7 @@ import WaypostHost
     /// Replies to the delivery's request that these batches are in flight now.
     func form(_ batches: [Batch], waiting: Int = 0, _ delivery: EndpointDelivery, at now: EventTime) {
         #expect(delivery.schedule.isForming)
-        delivery.committed(
-            CommitReply(
-                lastSeq: 99, formed: batches,
-                depths: [depth(waiting: waiting, inFlight: batches.reduce(0) { $0 + $1.rows.count })], rows: 99),
-            [request(delivery)], at: now)
+        commit(waiting: waiting, batches, isListed: true, at: now)
     }
 
     @Test func takesARefusedBatchApartAndSetsTheRowAside() throws {
@@ -356,5 +358,38 @@ import WaypostHost
             delivery.step(at: loop.now)
             #expect(!delivery.schedule.isForming && uplink.requests.count == 1)
         }
+    }
+}
+
+/// A queue whose commits the test answers itself.
+final class ScriptedQueue: CommitWriter {
+    weak var recorder: Recorder?
+    /// Never readable.
+    let descriptor: Int32
+    let bytesOnDisk = 0
+    private var done: OutboxWriter.Completion?
+
+    private let other: Int32
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        (descriptor, other) = (ends[0], ends[1])
+    }
+
+    deinit { for end in [descriptor, other] { _ = Glibc.close(end) } }
+
+    func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion) { done = completion }
+
+    func drain() {}
+
+    func close(timeout: Duration) -> Bool { true }
+
+    /// Takes what the recorder holds, and answers.
+    func commit(_ result: Result<CommitReply, OutboxError>, at now: EventTime) {
+        if done == nil { recorder?.commit(at: now) }
+        let done = done
+        self.done = nil
+        done?(result)
     }
 }

@@ -61,25 +61,25 @@ import WaypostCore
             schedule.attemptFinished(first, .accepted, .init(), jitter: 0, at: at(3)) == nil && schedule.inFlight == 10)
     }
 
-    @Test func aListThatIsNotWaitedForIsAskedForAgain() {
+    /// What the queue says counts whenever it says it; only the request that was waited for ends with its answer.
+    @Test func aListThatIsNotWaitedForCountsAndEndsNothing() {
         var schedule = schedule([])
         let asked = schedule.formRequested(at: at(0))
         #expect(schedule.batchesFormed([], of: asked + 1, at: at(1)) == false)
-        schedule.batchNotFormed(asked + 1, at: at(1))
+        schedule.notFormed(asked + 1, at: at(1))
         #expect(schedule.formNumber == asked)
         #expect(schedule.batchesFormed([.init(id: "a", rows: 3)], of: asked, at: at(2)) == true)
         let attempt = schedule.attemptStarted("a", at: at(2))
         #expect(schedule.batchesFormed([], of: asked, at: at(3)) == false)
-        #expect(schedule.attempt == attempt && schedule.inFlight == 3)
-        #expect(
-            schedule.attemptFinished(attempt, .retry(.status(503), after: nil), .init(), jitter: 0, at: at(4)) == [])
-        #expect(schedule.next(at: at(4)) == .form(limit: 0))
+        #expect(schedule.attempt == attempt && schedule.inFlight == 0)
+        #expect(schedule.attemptFinished(attempt, .accepted, .init(), jitter: 0, at: at(4)) == [])
+        #expect(schedule.next(at: at(4)) == .wait(until: nil))
     }
 
     @Test func whatIsEmptiedEndsNoAttempt() {
         var schedule = schedule()
         let attempt = schedule.attemptStarted("a", at: at(0))
-        schedule.emptied()
+        schedule.startsOver()
         #expect(schedule.attempt == attempt)
         #expect(schedule.next(at: at(1)) == .wait(until: nil))
     }
@@ -97,7 +97,7 @@ import WaypostCore
     func anAnswerToADissolvedBatchSaysHowTheServerIs(verdict: Verdict, state: EndpointState, failures: Int) {
         var schedule = schedule()
         let attempt = schedule.attemptStarted("a", at: at(0))
-        schedule.emptied()
+        schedule.startsOver()
         #expect(schedule.attemptFinished(attempt, verdict, .init(), jitter: 0, at: at(1)) == [])
         #expect(schedule.state == state && schedule.failures == failures)
         schedule.resumed(at: at(2))

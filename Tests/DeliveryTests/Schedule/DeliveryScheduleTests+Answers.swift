@@ -118,9 +118,7 @@ extension DeliveryScheduleTests {
     @Test(.bug(id: 11)) func asksForBatchesThatAreInFlightAgain() {
         var schedule = schedule(size: 10)
         schedule.rowsRecorded(1, at: at(0))
-        schedule.waitingCorrected(to: 1, inFlight: 3)
-        #expect(schedule.waiting == 1)
-        schedule.waitingCorrected(to: 1, inFlight: 3, mayBeUnlisted: true)
+        schedule.committed(waiting: 1, unlisted: 3, lacksRows: true)
         #expect(schedule.waiting == 4)
         #expect(schedule.next(at: at(1)) == .form(limit: 0))
     }
@@ -218,11 +216,10 @@ extension DeliveryScheduleTests {
         #expect(schedule.nextAttemptAt == at(3010))
         // What was in flight is gone: what waits is formed then. With nothing to send there is no try.
         schedule.rowsRecorded(1, at: at(20))
-        schedule.batchesDissolved(["a"])
-        schedule.waitingCorrected(to: 1)
+        schedule.committed(waiting: 1, [])
         #expect(schedule.nextAttemptAt == at(3010))
         #expect(schedule.next(at: at(20)) == .wait(until: at(3010)))
-        schedule.waitingCorrected(to: 0)
+        schedule.committed(waiting: 0)
         #expect(schedule.nextAttemptAt == nil)
     }
 
@@ -606,7 +603,7 @@ extension DeliveryScheduleTests {
         var schedule = sending(4)
         schedule.tries("a", unavailable, at: at(0))
         let next = at(0) + Self.settings().backoff.base
-        schedule.emptied()
+        schedule.startsOver()
         schedule.stateChanged(to: .active, acceptedBefore: true)
         #expect(schedule.next(at: at(0)) == .form(limit: 0))
         schedule.forms([.init(id: "b", rows: 4)], at: at(0))
@@ -620,7 +617,7 @@ extension DeliveryScheduleTests {
     @Test(.bug(id: 11)) func aBatchCountsForTheWayThatItGoes() {
         var schedule = DeliverySchedule(
             settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, at: at(0))
-        schedule.emptied()
+        schedule.startsOver()
         schedule.forms([.init(id: "s", rows: 4, route: 1), .init(id: "b", rows: 4)], at: at(0))
         #expect(schedule.route == 0)
         for failure in 1...5 {
@@ -638,7 +635,7 @@ extension DeliveryScheduleTests {
             routes: 2, at: at(0))
         schedule.tries("a", .retry(.status(503), after: .seconds(600)), at: at(0))
         #expect(schedule.next(at: at(1)) == .wait(until: at(600)) && schedule.restsUntil == at(600))
-        schedule.batchesDissolved(["a"])
+        schedule.committed(waiting: 0, [.init(id: "s", rows: 4, route: 1)])
         #expect(schedule.restsUntil < at(0))
     }
 }

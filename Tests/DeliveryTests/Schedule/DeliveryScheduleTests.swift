@@ -259,7 +259,7 @@ import WaypostCore
         var schedule = schedule(size: 1)
         schedule.rowsRecorded(1, at: at(0))
         schedule.formRequested(at: at(0))
-        schedule.batchNotFormed(at: at(1))
+        schedule.notFormed(at: at(1))
         #expect(schedule.next(at: at(1)) == .wait(until: at(11)))
         #expect(schedule.next(at: at(11)) == .form(limit: 1))
     }
@@ -268,9 +268,9 @@ import WaypostCore
         var schedule = schedule(size: 10)
         schedule.rowsRecorded(4, at: at(0))
         schedule.rowsRecorded(4, at: at(30))
-        schedule.waitingCorrected(to: 2)
+        schedule.committed(waiting: 2)
         #expect(schedule.next(at: at(31)) == .wait(until: at(60)))
-        schedule.waitingCorrected(to: 0)
+        schedule.committed(waiting: 0)
         #expect(schedule.next(at: at(1000)) == .wait(until: nil))
     }
 
@@ -278,32 +278,32 @@ import WaypostCore
     @Test(.bug(id: 11)) func countsBatchesThatAreNotHandedOut() {
         var schedule = DeliverySchedule(settings: Self.settings(), state: .rebind, waiting: 2, unlisted: 3, at: at(0))
         #expect(schedule.waiting == 5 && schedule.next(at: at(0)) == .wait(until: nil))
-        schedule.waitingCorrected(to: 4, inFlight: 3)
+        schedule.committed(waiting: 4, unlisted: 3)
         #expect(schedule.waiting == 7)
         schedule.stateChanged(to: .active, acceptedBefore: true)
         schedule.resumed(at: at(1))
         #expect(schedule.next(at: at(1)) == .form(limit: 0))
         schedule.forms([], unlisted: 3, at: at(2))
-        schedule.waitingCorrected(to: 4, inFlight: 3)
+        schedule.committed(waiting: 4, unlisted: 3)
         #expect(schedule.waiting == 7)
         schedule.forms([.init(id: "a", rows: 3)], at: at(3))
-        schedule.waitingCorrected(to: 4, inFlight: 3)
+        schedule.committed(waiting: 4)
         #expect(schedule.waiting == 4 && schedule.inFlight == 3)
     }
 
     /// No event shows that a disk can be read again.
     @Test(.bug(id: 11)) func asksAgainForABatchThatCannotBeRead() {
         var schedule = schedule(size: 1)
-        schedule.emptied()
+        schedule.committed(waiting: 0, [], unlisted: 3, lacksRows: true)
         schedule.forms([], unlisted: 3, at: at(1))
-        schedule.waitingCorrected(to: 0, inFlight: 3)
+        schedule.committed(waiting: 0, unlisted: 3)
         #expect(schedule.waiting == 3 && schedule.next(at: at(1)) == .wait(until: at(11)))
         #expect(schedule.next(at: at(11)) == .form(limit: 0))
     }
 
     @Test(.bug(id: 11)) func tooFewRowsDoNotKeepABatchFromBeingAskedFor() {
         var schedule = schedule(minBatch: 5)
-        schedule.emptied()
+        schedule.committed(waiting: 0, [], unlisted: 3, lacksRows: true)
         schedule.forms([], unlisted: 3, at: at(1))
         schedule.rowsRecorded(2, at: at(2))
         #expect(schedule.next(at: at(2)) == .wait(until: at(11)))
@@ -316,8 +316,7 @@ import WaypostCore
     /// A damaged file that was set aside may leave a part of a batch.
     @Test(.bug(id: 11)) func asksForWhatIsLeftOfADissolvedBatch() {
         var schedule = DeliverySchedule(settings: Self.settings(), inFlight: [.init(id: "a", rows: 6)], at: at(0))
-        schedule.batchesDissolved(["a"])
-        schedule.waitingCorrected(to: 0, inFlight: 1)
+        schedule.committed(waiting: 0, [], unlisted: 1, lacksRows: true)
         #expect(schedule.waiting == 1 && schedule.next(at: at(0)) == .form(limit: 0))
     }
 
@@ -338,7 +337,7 @@ import WaypostCore
         schedule.rowsRecorded(5, at: at(0))
         for second in 1...59 {
             schedule.rowsRecorded(1, at: at(Double(second)))
-            schedule.waitingCorrected(to: 5)
+            schedule.committed(waiting: 5)
         }
         #expect(schedule.next(at: at(60)) == .form(limit: 100))
     }
@@ -356,7 +355,7 @@ import WaypostCore
 
     @Test func sendsRowsThatOnlyACorrectionTold() {
         var schedule = schedule()
-        schedule.waitingCorrected(to: 5)
+        schedule.committed(waiting: 5)
         #expect(schedule.next(at: at(0)) == .form(limit: 100))
     }
 

@@ -32,8 +32,8 @@ import WaypostCore
         case 22..<29: world.pass()
         case 29: world.now = world.now + .seconds(Int.random(in: 60...4000, using: &world.generator))
         case 30: world.answerLate()
-        case 31: world.schedule.batchesFormed([.init(id: "x", rows: 3)], of: -1, at: world.now)
-        case 32: world.schedule.batchNotFormed(-1, at: world.now)
+        case 31: world.otherCommit()
+        case 32: world.schedule.notFormed(-1, at: world.now)
         case 33: world.schedule.flushRequested(at: world.now)
         case 34: world.schedule.linkChanged(at: world.now)
         case 35:

@@ -111,7 +111,7 @@ struct EventWorld {
 
     private mutating func form(_ limit: Int) {
         if request != nil { breach("a list is asked for beside \(request!.attempt)") }
-        let number = schedule.formRequested(at: now)
+        let number = schedule.formRequested(limit, at: now)
         if schedule.route > 0 { count("spare") }
         commits.append(.form(number: number, limit: limit, route: schedule.route))
     }
@@ -254,7 +254,7 @@ extension EventWorld {
         guard !commits.isEmpty else { return }
         let commit = commits.removeFirst()
         if fails {
-            if case .form(let number, _, _) = commit { schedule.batchNotFormed(number, at: now) }
+            if case .form(let number, _, _) = commit { schedule.notFormed(number, at: now) }
             return
         }
         writeSettlements()
@@ -268,8 +268,9 @@ extension EventWorld {
             let rows = Array(waiting.prefix(limit))
             waiting.removeFirst(rows.count)
             if !rows.isEmpty { batches.append(batch(rows, route: route)) }
-            let listed = batches.map { DeliverySchedule.InFlight(id: $0.id, rows: $0.rows.count, route: $0.route) }
-            if !schedule.batchesFormed(listed, of: number, at: now) { breach("the list \(number) was not waited for") }
+            if !schedule.committed(view(), answering: [number], at: now) {
+                breach("the list \(number) was not waited for")
+            }
         case .order(let dropping):
             abandon()
             generation += 1
@@ -283,12 +284,28 @@ extension EventWorld {
             abandon()
             startOver()
         }
-        if !schedule.isForming, case .form = commit { schedule.waitingCorrected(to: waiting.count) }
     }
 
+    /// What the queue says, without what an answer has settled that it has not got.
+    private func view() -> DeliverySchedule.View {
+        var view = DeliverySchedule.View(waiting: waiting.count, hasAllAnswers: settlements.isEmpty)
+        for batch in batches {
+            if let settled = settlements.first(where: { $0.batch == batch.id }) {
+                view.unlisted += settled.divide(batch.rows).parts.reduce(0) { $0 + $1.count }
+            } else {
+                view.batches.append(.init(id: batch.id, rows: batch.rows.count, route: batch.route))
+            }
+        }
+        return view
+    }
+
+    /// A commit of another endpoint, which was taken before the last answers: it says what is in flight here too.
+    mutating func otherCommit() { schedule.committed(view(), answering: [-1], at: now) }
+
     private mutating func startOver() {
-        schedule.emptied()
-        schedule.waitingCorrected(to: waiting.count + batches.reduce(0) { $0 + $1.rows.count })
+        schedule.committed(
+            .init(
+                waiting: waiting.count, unlisted: batches.reduce(0) { $0 + $1.rows.count }, lacksRows: true), at: now)
         schedule.stateChanged(to: .active, acceptedBefore: false)
     }
 
@@ -321,7 +338,7 @@ extension EventWorld {
         guard let batch = batches.randomElement(using: &generator) else { return }
         batches.removeAll { $0.id == batch.id }
         dropped.formUnion(batch.rows)
-        schedule.batchesDissolved([batch.id])
+        schedule.committed(view(), at: now)
     }
 
     /// The program ends and starts again; what was under way is never heard of.

@@ -105,13 +105,13 @@ struct ModelDelivery {
             disk.waiting = disk.batches.flatMap(\.rows) + disk.waiting
             disk.batches = []
         }
-        schedule.formRequested(at: now)
+        schedule.formRequested(limit, at: now)
         if limit > 0 { disk.waiting.removeAll { $0 > lastSent } }
         let rows = Array(disk.waiting.prefix(limit))
         disk.waiting.removeFirst(rows.count)
         if !rows.isEmpty { disk.batches.append(("\(rows[0])-\(rows[rows.count - 1])", rows)) }
-        schedule.batchesFormed(listed, at: now)
-        schedule.waitingCorrected(to: disk.waiting.count)
+        schedule.committed(
+            .init(waiting: disk.waiting.count, batches: listed), answering: [schedule.formNumber ?? 0], at: now)
     }
 
     private mutating func settle(_ settled: DeliverySchedule.Settled) {
