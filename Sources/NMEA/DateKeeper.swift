@@ -368,6 +368,7 @@ struct HeldEpochs: Sendable {
 
     mutating func add(_ epoch: Epoch, _ dating: DateKeeper.Dating, _ offset: Int64 = 0) {
         items.append((epoch, dating, offset))
+        invariant(items.count <= Self.most, "\(items.count) epochs wait for a date")
     }
 
     mutating func release(_ choice: DateKeeper.Choice) -> [(epoch: Epoch, time: UTCTime?, offset: Int64)] {

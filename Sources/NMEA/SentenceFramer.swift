@@ -321,3 +321,11 @@ extension SentenceFramer {
         for index in range { carried[index] = Self.raised(carried[index]) }
     }
 }
+
+extension SentenceFramer {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(carriedCount >= 0 && carriedCount <= Self.capacity, "\(carriedCount) bytes are carried over")
+        invariant(maximumLength <= Self.capacity, "sentences of \(maximumLength) bytes")
+    }
+}

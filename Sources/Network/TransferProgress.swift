@@ -95,6 +95,9 @@ struct TransferProgress {
     ///   - silence: since it has acknowledged any, in nanoseconds.
     ///   - clock: of the kernel, in nanoseconds.
     mutating func looked(unacknowledged: Int, silence: Int64, clock: Int64) {
+        invariant(bytesSent >= 0 && bytesReceived >= 0, "\(bytesSent) bytes sent, \(bytesReceived) received")
+        invariant(attempt.headSent >= 0 && attempt.bodySent >= 0, "negative parts of a request")
+        invariant(repeats >= 0 && connectionsOpened >= 0, "negative counts")
         guard !attempt.isTaken else { return }
         attempt.unacknowledged = unacknowledged
         attempt.isTaken = isFullyWritten && unacknowledged == 0

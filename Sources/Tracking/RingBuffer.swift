@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// The newest elements, oldest first, in storage that grows to a limit and is then used again.
 struct RingBuffer<Element: Sendable>: Sendable {
     private var storage: ContiguousArray<Element> = []
@@ -51,5 +53,14 @@ struct RingBuffer<Element: Sendable>: Sendable {
         guard head != 0 else { return }
         storage = ContiguousArray(storage[head...] + storage[..<head])
         head = 0
+    }
+}
+
+extension RingBuffer {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(count >= 0 && count <= countMax, "\(count) elements in a ring of \(countMax)")
+        invariant(count <= storage.count && storage.count <= countMax, "\(count) elements in \(storage.count) places")
+        invariant(head == 0 || head < storage.count, "it begins at \(head) of \(storage.count)")
     }
 }

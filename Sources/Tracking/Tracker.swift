@@ -151,6 +151,7 @@ public struct Tracker: Sendable {
             }
         }
         for effect in effects { counters.count(effect) }
+        if Invariants.areChecked { checkInvariants() }
         return effects
     }
 
@@ -1065,5 +1066,24 @@ extension Tracker {
     package var samplingTrace: SamplingTrace? {
         get { recorder.trace }
         set { recorder.trace = newValue }
+    }
+}
+
+extension Tracker {
+    /// What holds between two events.
+    private func checkInvariants() {
+        filter.checkInvariants()
+        fixes.checkInvariants()
+        gaps.checkInvariants()
+        travel.checkInvariants()
+        trips.checkInvariants()
+        geofences.checkInvariants()
+        board.checkInvariants()
+        recorder.checkInvariants()
+        cycle.checkInvariants()
+        power.checkInvariants()
+        invariant(trips.metres.isFinite, "the odometer is no number")
+        invariant(fixes.newestAt.map { $0 <= now } ?? true, "the newest fix is of the future")
+        invariant(hasStarted, "it has not started")
     }
 }

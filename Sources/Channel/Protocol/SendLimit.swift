@@ -17,5 +17,6 @@ struct SendLimit: Sendable {
     mutating func sent(at now: EventTime) {
         sent.append(now)
         if sent.count > Self.countMax { sent.removeFirst() }
+        invariant(sent.count <= Self.countMax, "\(sent.count) frames are remembered")
     }
 }

@@ -52,6 +52,10 @@ struct UnansweredFrames: Sendable {
         let (end, overflow) = serial.addingReportingOverflow(count)
         let named = Array(entries.dropFirst(passedOver.count).prefix { overflow || $0.serial < end })
         entries = entries.dropFirst(passedOver.count + named.count)
+        invariant(
+            zip(entries, entries.dropFirst()).allSatisfy { $0.serial < $1.serial }, "unanswered frames are in no order")
+        invariant(entries.last.map { $0.serial < nextSerial } ?? true, "a frame has a number that was not given")
+        invariant(nextSerial >= 0, "the next frame is \(nextSerial)")
         return (passedOver, named)
     }
 

@@ -10,6 +10,9 @@
     #else
         @usableFromInline nonisolated(unsafe) package static var broken: (@Sendable (String) -> Void)?
     #endif
+
+    /// Whether they are looked at: a part with many asks first.
+    @inlinable package static var areChecked: Bool { broken != nil }
 }
 
 /// States what must hold here whatever comes from outside: where it does not, the program is wrong.

@@ -33,6 +33,8 @@ package struct Backoff: Hashable, Sendable {
     /// The wait after a failure: the longer of the own delay and what the server asked for, within `base`…`longestAsked`.
     package func delay(failures: Int, jitter: Double, asked: Duration?, spread: Duration = .zero) -> Duration {
         let own = delay(failures: failures, jitter: jitter, spread: spread)
+        invariant(own >= min(base, cap) || base < .zero, "a wait of \(own) below \(base)")
+        invariant(own <= max(base, cap), "a wait of \(own) above \(cap)")
         guard let asked else { return own }
         return min(max(own, asked, base), max(longestAsked, own))
     }

@@ -17,6 +17,7 @@ package struct TokenBucket: Hashable, Sendable {
     package mutating func take(at now: EventTime) -> Duration? {
         let full = max(isFullAt ?? now, now)
         let wait = full.duration(since: now) - refill * (burst - 1)
+        invariant(burst >= 1 && refill > .zero, "\(burst) at once and one in \(refill)")
         guard wait <= .zero else { return wait }
         isFullAt = full + refill
         return nil

@@ -335,6 +335,9 @@ final class EndpointDelivery {
             "\(schedule.waiting) rows wait for \(settings.name), not \(depth.waiting) and those since the commit")
         // What has not come although it was asked for cannot be read, or is not for this binding.
         if isAwaited { withheld = Set(ids.filter { batches[$0] == nil }) }
+        invariant(schedule.inFlight + view.unlisted <= depth.inFlight, "more rows are in flight than the queue has")
+        invariant(view.batches.allSatisfy { routes.indices.contains($0.route) }, "a batch of an unknown sender")
+        invariant(answers.isEmpty == view.hasAllAnswers, "an answer is on its way to the queue and counts as written")
         link.gate.waitingCorrected(to: waiting)
         if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
         step(at: now)

@@ -13,6 +13,8 @@ struct PendingCommit {
     private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
     private var waiters: [() -> Void] = []
 
+    var hasOrders: Bool { !orders.isEmpty }
+
     /// Its outcome is waited for.
     var isAwaited: Bool { !waiters.isEmpty }
 

@@ -273,6 +273,9 @@ final class Recorder {
     private func endWindow(by instant: EventTime) { windowEnds = windowEnds.map { min($0, instant) } ?? instant }
 
     private func arm() {
+        invariant(counters.commits >= 0 && counters.commitsFailed >= 0, "negative counts")
+        invariant(pending.ring.count <= max(1, settings.ringMax), "\(pending.ring.count) rows in memory")
+        invariant(!pending.hasOrders || windowEnds != nil || underWay != nil, "an order that no commit carries")
         guard underWay == nil else { return }
         alarm?.deadline = windowEnds.map { min($0, disk.askAt ?? $0) } ?? disk.askAt
     }

@@ -73,7 +73,26 @@ private struct Planning {
         plan.settled.removeAll { $0.index >= end }
         plan.settled.sort { $0.index < $1.index }
         plan.consumed = end
+        if Invariants.areChecked { checkInvariants() }
         return plan
+    }
+
+    /// Each row that the plan covers is in one batch, or has one reason to be in none.
+    private func checkInvariants() {
+        let sent = plan.batches.flatMap { $0 }
+        let settled = plan.settled.map(\.index)
+        invariant((0...rows.count).contains(plan.consumed), "\(plan.consumed) of \(rows.count) rows are covered")
+        invariant(Set(sent + settled).count == sent.count + settled.count, "a row is planned twice")
+        invariant(
+            settings.profile.gathersTrackables || sent.count + settled.count == plan.consumed,
+            "\(sent.count) rows in batches and \(settled.count) in none of \(plan.consumed)")
+        invariant(
+            plan.batches.allSatisfy { !$0.isEmpty && $0.count <= limit }, "a batch without rows, or with too many")
+        invariant(
+            plan.batches.allSatisfy { zip($0, $0.dropFirst()).allSatisfy(<) }, "the rows of a batch are in no order")
+        invariant(
+            zip(plan.batches, plan.batches.dropFirst()).allSatisfy { $0[0] < $1[0] }, "the batches are in no order")
+        invariant((sent + settled).allSatisfy { $0 < plan.consumed }, "a row is planned that is not covered")
     }
 
     private func unsendable(_ index: Int, _ ages: RowAges?) -> BatchPlan.Settled? {

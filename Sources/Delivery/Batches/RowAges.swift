@@ -68,6 +68,12 @@ package struct RecordingTimes: Sendable {
             stretches.append(next)
             while stretches.count > Self.stretchesMax, grain < .max { coarsen() }
         }
+        invariant(grain >= Self.finest, "a grain of \(grain) ns")
+        invariant(stretches.last?.seqs.upperBound == seq, "\(seq) is not the newest row")
+        invariant(
+            stretches.count < 2
+                || stretches[stretches.count - 2].seqs.upperBound < stretches[stretches.count - 1].seqs.lowerBound,
+            "stretches of rows overlap")
     }
 
     private func cell(_ stretch: Stretch) -> Int64? { stretch.at.map { $0.nanoseconds / grain } }

@@ -153,6 +153,7 @@ extension DeliverySchedule {
 extension DeliverySchedule {
     /// What to do now. Asking changes nothing.
     package func next(at now: EventTime) -> Step {
+        if Invariants.areChecked { checkInvariants() }
         if shutdown != nil { return shutdownStep(at: now) }
         guard activity.isIdle else { return .wait(until: nil) }
         if wantsBind { return later(bindRestsUntil, at: now) ?? .bind }
@@ -888,5 +889,23 @@ extension DeliverySchedule {
     /// A bind that was under way has failed, or the order that follows was carried out or refused.
     package mutating func bindEnded() {
         if attempt?.purpose == .bind { _ = activity.abandon() }
+    }
+}
+
+extension DeliverySchedule {
+    /// What holds between two calls.
+    private func checkInvariants() {
+        queue.checkInvariants()
+        batches.checkInvariants()
+        routes.checkInvariants()
+        timer.checkInvariants()
+        pacing.checkInvariants()
+        subscriber.checkInvariants()
+        server.size.checkInvariants()
+        invariant(limit >= 1 && limit <= max(1, settings.batchSize), "batches of \(limit) rows")
+        invariant(timesGone >= 0 && stalls >= 0, "negative counts")
+        invariant(share >= 0 && share < 1, "a share of \(share)")
+        invariant(shutdown == nil || attempt != nil || activity.isIdle || isForming, "an end that waits for nothing")
+        invariant(waiting >= 0 && inFlight >= 0, "\(waiting) rows wait, \(inFlight) are in flight")
     }
 }

@@ -512,6 +512,8 @@ extension InFlightBatches {
         }
         if view.hasAllAnswers { (held, fragments) = (.nothing, nil) }
         if view.lacksRows { held = .all }
+        invariant(parts.count == view.batches.count, "\(parts.count) batches of \(view.batches.count) are in flight")
+        invariant(new >= 0 && new <= rows, "\(new) new rows of \(rows)")
         if isGone, parts.isEmpty {
             bisect = nil
             startOver()
@@ -580,5 +582,26 @@ struct Streak: Hashable, Sendable {
     mutating func add(_ word: String) {
         count = word == self.word ? min(count + 1, 1_000_000) : 1
         self.word = word
+    }
+}
+
+extension InFlightBatches {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(Set(parts.map(\.batch.id)).count == parts.count, "a batch is in flight twice")
+        invariant(parts.allSatisfy { $0.batch.rows > 0 }, "a batch without rows")
+        invariant(parts.allSatisfy { $0.batch.route >= 0 }, "a batch of no route")
+        invariant(parts.allSatisfy { $0.failures >= 0 && $0.refusalsAlone >= 0 }, "negative counts")
+        invariant(parts.allSatisfy { $0.refusalsAlone == 0 || $0.isSingleRow }, "several rows were refused alone")
+        invariant(unlistedRows >= 0, "\(unlistedRows) rows are not listed")
+        invariant((0...8).contains(unsteadiness), "an unsteadiness of \(unsteadiness)")
+        invariant(
+            failures >= 0 && (trialAt.map { $0 >= 0 } ?? true),
+            "\(failures) failures, the next trial at \(trialAt ?? 0)")
+        invariant(bisects >= 0, "\(bisects) batches were taken apart")
+        invariant(suspects.count <= Self.suspectsMax + 1, "\(suspects.count) rows fail alone")
+        invariant(
+            bisect.map { $0.rows >= 1 && $0.probes >= 0 && $0.quarantined >= 0 } ?? true, "a search among no rows")
+        invariant(probe.place >= 0, "a probe at \(probe.place)")
     }
 }

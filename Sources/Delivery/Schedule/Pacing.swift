@@ -28,3 +28,11 @@ struct Pacing: Sendable {
         return overflow ? duration : min(.nanoseconds(product), max(duration, backoff.cap))
     }
 }
+
+extension Pacing {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant((1...Self.factorMax).contains(factor), "slower by \(factor)")
+        invariant((0...Self.recovery).contains(acceptances), "\(acceptances) acceptances")
+    }
+}

@@ -113,3 +113,12 @@ struct RetryTimer: Sendable {
     /// An attempt that is independent of the one that failed does not wait for its back-off.
     mutating func skipBackOff(at now: EventTime) { next = max(now, earliest) }
 }
+
+extension RetryTimer {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(failures >= 0 && answers >= 0, "\(failures) failures, \(answers) answers")
+        invariant(answers <= failures, "\(answers) of \(failures) failures were answers")
+        invariant(failures == 0 || hasFailed, "failures without one")
+    }
+}

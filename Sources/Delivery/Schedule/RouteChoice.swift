@@ -91,3 +91,15 @@ struct RouteChoice: Sendable {
         triesFirst = true
     }
 }
+
+extension RouteChoice {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant((0..<count).contains(current), "route \(current) of \(count)")
+        invariant(rests.count == count, "\(rests.count) rests for \(count) routes")
+        invariant(misses >= 0 && (count == 1 || misses <= Self.missesMax), "\(misses) misses")
+        invariant(abandoned >= 0, "\(abandoned) routes were left")
+        invariant((0..<count).contains(previous), "route \(previous) of \(count) was in use before")
+        invariant(count > 1 || current == 0 && !isChanging, "the only route changes")
+    }
+}

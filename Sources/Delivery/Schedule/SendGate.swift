@@ -53,5 +53,8 @@ package struct SendGate: Hashable, Sendable {
     package mutating func settled(_ count: Int) { passing = max(0, passing - max(0, count)) }
 
     /// The true number of rows that were not accepted yet.
-    package mutating func waitingCorrected(to count: Int) { passing = min(passing, max(0, count)) }
+    package mutating func waitingCorrected(to count: Int) {
+        passing = min(passing, max(0, count))
+        invariant(passing >= 0, "\(passing) rows may pass")
+    }
 }

@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// The rows of a batch that a server is believed not to refuse as too large (413).
 ///
 /// A refusal halves them, and accepted batches let them grow again: the limit may be that of a proxy which is mended, and a
@@ -45,5 +47,15 @@ struct SizeTolerance: Sendable {
     mutating func refusedAlone() {
         guard let before else { return }
         (rows, self.before, accepted) = (max(rows, before), nil, 0)
+    }
+}
+
+extension SizeTolerance {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(rows >= 1 && rows <= max(1, most), "batches of \(rows) rows of \(most)")
+        invariant(accepted >= 0, "\(accepted) accepted")
+        invariant(
+            growsAfter >= Self.growsAfterLeast && growsAfter <= Self.growsAfterMost, "it grows after \(growsAfter)")
     }
 }

@@ -21,3 +21,10 @@ struct SubscriberWait: Sendable {
 
     mutating func end() { misses = 0 }
 }
+
+extension SubscriberWait {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant((0...Self.doublingsMax + 1).contains(misses), "\(misses) messages without a subscriber")
+    }
+}

@@ -112,3 +112,15 @@ struct WaitingRows: Sendable {
         if count == 0, sharedFlushAt != nil { sharedFlush = .none }
     }
 }
+
+extension WaitingRows {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(count >= 0, "\(count) rows wait")
+        invariant(flushing >= 0 && flushing <= count, "\(flushing) of \(count) rows are flushed")
+        invariant(arrivals.reduce(0) { $0 + $1.count } <= count, "times of more rows than wait")
+        invariant(arrivals.allSatisfy { $0.count > 0 }, "a time of no row")
+        invariant(zip(arrivals, arrivals.dropFirst()).allSatisfy { $0.at <= $1.at }, "times in no order")
+        invariant(depth >= 1 && share >= 0 && share < 1, "a depth of \(depth), a share of \(share)")
+    }
+}

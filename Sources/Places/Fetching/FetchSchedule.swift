@@ -86,6 +86,8 @@ package struct FetchSchedule: Sendable {
     }
 
     private mutating func finish(next: EventTime, at now: EventTime) {
+        invariant(isFetching, "a fetch ends that has not begun")
+        invariant(next >= now, "the next fetch is in the past")
         isFetching = false
         nextDeadline = isWantedAgain ? max(now, earliest) : next
         isWantedAgain = false

@@ -199,6 +199,9 @@ extension MQTTClient {
         let id = unusedID()
         try queue(.publish(message, id: id), at: now)
         requests.append(Request(id: id, question: .publish, since: now))
+        invariant(id > 0, "a packet without a number")
+        invariant(Set(requests.map(\.id)).count == requests.count, "two packets have the number \(id)")
+        invariant(requests.count { $0.question == .publish } <= welcome.window, "more publishes than the broker takes")
         return id
     }
 
@@ -238,6 +241,9 @@ extension MQTTClient {
         let id = unusedID()
         try queue(packet(id), at: now)
         requests.append(Request(id: id, question: question, filters: filters.count, since: now))
+        invariant(Set(requests.map(\.id)).count == requests.count, "two packets have the number \(id)")
+        invariant(
+            requests.count { $0.question != .publish } <= Self.subscribesMax, "more subscriptions than may be open")
         return id
     }
 

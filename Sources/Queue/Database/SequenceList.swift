@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// Rising sequence numbers as bytes: the distance of each to the one before, seven bits a byte, the lowest first.
 enum SequenceList {
     static func encode(_ seqs: [Int64], from first: Int64) -> [UInt8] {
@@ -51,6 +53,7 @@ struct SequenceRanges: Hashable {
         } else {
             ranges.append(seq...seq)
         }
+        invariant(ranges.last?.upperBound == seq, "\(seq) is not the last")
         return ranges[ranges.count - 1]
     }
 
@@ -70,6 +73,9 @@ struct SequenceRanges: Hashable {
             }
         }
         ranges = merged
+        invariant(
+            zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound - 1 }, "ranges touch each other")
+        invariant(more.allSatisfy { contains($0.lowerBound) && contains($0.upperBound) }, "a range was lost")
     }
 
     func contains(_ seq: Int64) -> Bool { range(of: seq) != nil }

@@ -52,3 +52,17 @@ struct BatchRow: Hashable {
         return part
     }
 }
+
+extension BatchRow {
+    func checkInvariants() {
+        invariant(first <= last, "a batch from \(first) to \(last)")
+        invariant(rows >= 1 && rows <= Self.longest, "a batch of \(rows) rows")
+        invariant(picked != nil || origin == .queue, "records of the quarantine that are not named")
+        invariant(Int64(rows) <= last - first + 1, "\(rows) rows from \(first) to \(last)")
+        invariant(picked.map { $0.count == rows } ?? true, "\(picked?.count ?? 0) rows are picked of \(rows)")
+        invariant(picked.map { zip($0, $0.dropFirst()).allSatisfy(<) } ?? true, "picked rows are in no order")
+        invariant(picked.map { $0.first == first && $0.last == last } ?? true, "picked rows begin or end elsewhere")
+        invariant(generation >= 1, "generation \(generation)")
+        invariant(broken.allSatisfy { (first...max(first, last)).contains($0) }, "a row is broken that is none of it")
+    }
+}

@@ -173,3 +173,26 @@ extension Ledger.Endpoint {
         return depth
     }
 }
+
+extension Ledger.Endpoint {
+    /// What holds after each transaction.
+    func checkInvariants(of ledger: Ledger) {
+        let name = settings.name
+        invariant(waiting >= 0, "\(waiting) rows wait for \(name)")
+        invariant(formed >= 0 && formed <= ledger.lastSeq, "the cursor of \(name) is at \(formed) of \(ledger.lastSeq)")
+        invariant(!isSpare || batches.isEmpty && waiting == 0, "\(name) is a spare with rows")
+        invariant(generation >= 1 && regeneratedThrough >= 0, "generation \(generation) of \(name)")
+        invariant(wanted == nil || state == .rebind, "\(name) is held for a binding and \(state.word)")
+        invariant(quarantine.records >= 0 || ledger.base > 0, "\(quarantine.records) records of \(name) in quarantine")
+        invariant(quarantine.retrying >= 0, "\(quarantine.retrying) records of \(name) go out again")
+        invariant(finishedUnsent.values.allSatisfy { $0 > 0 }, "a reason without rows")
+        invariant(
+            zip(batches, batches.dropFirst()).allSatisfy {
+                ($0.origin.rawValue, $0.first) < ($1.origin.rawValue, $1.first)
+            }, "the batches of \(name) are in no order")
+        for batch in batches { batch.checkInvariants() }
+        for (one, next) in zip(ahead.ranges, ahead.ranges.dropFirst()) {
+            invariant(one.upperBound < next.lowerBound, "rows ahead of the cursor of \(name) are counted twice")
+        }
+    }
+}

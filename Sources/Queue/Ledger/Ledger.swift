@@ -132,3 +132,19 @@ struct Ledger {
         }
     }
 }
+
+extension Ledger {
+    /// What holds after each transaction.
+    func checkInvariants() {
+        invariant(lastSeq >= 0 && lastSeq <= Self.highestSeq, "the newest row is \(lastSeq)")
+        invariant(firstSeq >= 0 && firstSeq <= lastSeq + 1, "the oldest row is \(firstSeq), the newest \(lastSeq)")
+        invariant(rows >= 0, "\(rows) rows")
+        invariant(mark <= lastSeq, "counts are as of \(mark), the newest row is \(lastSeq)")
+        invariant(base >= 0 && base <= lastSeq, "memory begins after \(base)")
+        invariant(Set(endpoints.map(\.id)).count == endpoints.count, "two endpoints have one number")
+        let configured = endpoints.filter { $0.removedAt == nil }.map(\.settings.name)
+        invariant(Set(configured).count == configured.count, "two endpoints have one name")
+        invariant(retention.thinLevel >= 0, "a thinning of \(retention.thinLevel)")
+        for endpoint in endpoints { endpoint.checkInvariants(of: self) }
+    }
+}

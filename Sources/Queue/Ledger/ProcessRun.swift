@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// One run of the program: what its rows and batches are named by.
 struct ProcessRun {
     /// Of the running system; nil when it has no id, or none is known.
@@ -56,5 +58,8 @@ struct ProcessRun {
         if isLater || exceeds { leap += wideLeap }
         if isLater { isUnknown = false }
         givenInMemory += rows
+        invariant(leap >= 0, "the next run skips \(leap) numbers")
+        invariant(memoryGeneration > generationStep, "generation \(memoryGeneration) in memory")
+        invariant(givenInMemory >= 0, "\(givenInMemory) numbers were given in memory")
     }
 }

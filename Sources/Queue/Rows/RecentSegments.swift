@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// The rows of the segments that were written or read last. A batch that is formed at once, and the removal of what was
 /// delivered, need not decode them again.
 struct RecentSegments {
@@ -20,5 +22,7 @@ struct RecentSegments {
         segments.append((rows, checksum))
         rowCount += rows.count
         while rowCount > Self.rowsMax { rowCount -= segments.removeFirst().rows.count }
+        invariant(rowCount >= 0, "\(rowCount) rows are kept")
+        invariant(segments.reduce(0) { $0 + $1.rows.count } == rowCount, "\(rowCount) rows are not those that are kept")
     }
 }

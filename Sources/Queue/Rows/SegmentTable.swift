@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// The rows of a queue, in the order of their numbers: consecutive rows, which one commit stored, are one row of the database, a
 /// segment.
 ///
@@ -35,6 +37,13 @@ final class SegmentTable {
     private func store(_ rows: ArraySlice<StoredRow>, _ bytes: [UInt8]) throws(OutboxError) {
         guard !rows.isEmpty else { return }
         let last = rows[rows.endIndex - 1].seq
+        invariant(zip(rows, rows.dropFirst()).allSatisfy { $0.seq < $1.seq }, "rows of a segment are in no order")
+        invariant(rows.count <= SegmentCoding.rowsMax, "\(rows.count) rows in a segment")
+        invariant(
+            !Invariants.areChecked
+                || bytes.withUnsafeBytes {
+                    SegmentCoding.decode($0, first: rows[rows.startIndex].seq, rows: rows.count)
+                }?.map(\.seq) == rows.map(\.seq), "a segment does not decode to its rows")
         try insert.run(last, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
         recent.keep(Array(rows), bytes.withUnsafeBytes(SegmentCoding.checksum(of:)))
     }

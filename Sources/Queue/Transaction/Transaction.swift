@@ -86,6 +86,7 @@ final class Transaction {
             rows: ledger.rows,
             orders: orders)
         reply.dissolved = dissolved
+        if Invariants.areChecked { checkInvariants(reply) }
         return reply
     }
 
@@ -245,4 +246,27 @@ extension Transaction {
 private struct BatchStart: Hashable {
     var endpoint: Int64
     var first: Int64
+}
+
+extension Transaction {
+    /// What holds after each commit.
+    private func checkInvariants(_ reply: CommitReply) {
+        ledger.checkInvariants()
+        invariant(reply.orders.count <= 64, "\(reply.orders.count) orders in one commit")
+        invariant(reply.lastSeq == ledger.lastSeq && reply.rows == ledger.rows, "the reply has other counts")
+        invariant(Set(reply.formed.map(\.id)).count == reply.formed.count, "a batch is listed twice")
+        for batch in reply.formed {
+            invariant(!batch.rows.isEmpty, "\(batch.id) has no rows")
+            invariant(
+                zip(batch.rows, batch.rows.dropFirst()).allSatisfy { $0.seq < $1.seq }, "\(batch.id) is in no order")
+            invariant(!dissolved.contains(batch.id), "\(batch.id) was given up and is listed")
+        }
+        for depth in reply.depths {
+            invariant(depth.waiting >= 0 && depth.inFlight >= 0, "\(depth.waiting) and \(depth.inFlight) rows")
+            invariant(depth.quarantined >= 0, "\(depth.quarantined) records in quarantine")
+            invariant(Set(depth.batches.map(\.id)).count == depth.batches.count, "a batch is in flight twice")
+            invariant(depth.oldestSeq.map { $0 > depth.ackedThrough } ?? true, "a finished row is the oldest unsent")
+        }
+        invariant(reply.dropped.lost >= 0 && reply.dropped.thinned >= 0, "negative drops")
+    }
 }

@@ -33,6 +33,7 @@ package struct ChangeBudget: Hashable, Sendable {
     package mutating func use(at now: EventTime, time: UTCTime?) {
         uses.append(Use(at: now, time: time))
         if uses.count > limit { uses.removeFirst() }
+        checkInvariants()
     }
 
     private func isOver(_ use: Use, at now: EventTime, time: UTCTime?) -> Bool {
@@ -71,5 +72,13 @@ extension ChangeBudget {
         uses = stored.uses.suffix(limit).map {
             Use(at: now - .milliseconds(max(0, $0.age)), time: $0.time)
         }
+    }
+}
+
+extension ChangeBudget {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(uses.count <= limit, "\(uses.count) uses of \(limit)")
+        invariant(limit >= 1 && window > .zero, "\(limit) in \(window)")
     }
 }

@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// Bytes of a stream until the line that they belong to is complete. Its memory is that of the longest line.
 struct LineBuffer {
     private var bytes: [UInt8]
@@ -33,6 +35,8 @@ struct LineBuffer {
         guard end < bytes.count else { return nil }
         let count = bytes.withUnsafeMutableBytes { read(UnsafeMutableRawBufferPointer(rebasing: $0[end...])) }
         end += max(0, count)
+        invariant(start <= searched && searched <= end, "\(start) was taken, \(searched) searched, of \(end)")
+        invariant(end <= bytes.count, "\(end) bytes in \(bytes.count)")
         return count
     }
 }

@@ -243,3 +243,15 @@ private struct MeanSpeed {
         return mean >= ActivityTuning.walkingPaceMin && variance <= deviation * deviation + noise * noise / 2
     }
 }
+
+extension ActivityClassifier {
+    /// What holds between two calls.
+    func checkInvariants() {
+        trip.checkInvariants()
+        invariant(
+            [margin, speed, restFor, movesFor, walksFor, walked, slowFor, challengedFor].allSatisfy(\.isFinite),
+            "a measure that is no number")
+        invariant(restFor >= 0 && movesFor >= 0 && walksFor >= 0 && slowFor >= 0, "a negative time")
+        invariant(challenger == nil || challenger != mode, "\(String(describing: mode)) is questioned by itself")
+    }
+}

@@ -176,3 +176,17 @@ struct TravelStatistics: Sendable {
             - ActivityTuning.sprintWeight * max(0, speed - ActivityTuning.sprint)
     }
 }
+
+extension TravelStatistics {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(time.isFinite && time >= 0, "\(time) s")
+        invariant(rest.isFinite && rest >= 0, "\(rest) s at rest")
+        invariant(moving.isFinite && moving >= 0, "\(moving) s in motion")
+        invariant(metres.isFinite && metres >= 0, "\(metres) m")
+        invariant(halts.isFinite && halts >= 0, "\(halts) halts")
+        invariant(
+            [cubes, pulls, steady, fast, speeds, squares, gained, lost, powered].allSatisfy(\.isFinite),
+            "a sum that is no number")
+    }
+}

@@ -169,3 +169,12 @@ public struct FixFilter: Sendable {
             || far.way.isWay(accuracy: accuracy)
     }
 }
+
+extension FixFilter {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(believed >= 0, "\(believed) fixes were believed")
+        invariant(rising.count >= 0, "\(rising.count) fixes with rising times")
+        invariant(far.map { $0.count >= 1 && $0.first.at <= $0.last.at } ?? true, "fixes far away that are in no order")
+    }
+}

@@ -102,3 +102,11 @@ struct FixHistory: Sendable {
             } ?? restored
     }
 }
+
+extension FixHistory {
+    /// What holds between two calls.
+    func checkInvariants() {
+        ring.checkInvariants()
+        invariant((newest == nil) == (newestAt == nil), "a fix without the time of its receipt")
+    }
+}

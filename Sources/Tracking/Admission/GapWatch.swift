@@ -79,3 +79,12 @@ struct GapWatch: Sendable {
         recordedTime = time
     }
 }
+
+extension GapWatch {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(gapAfter.isFinite, "a gap after \(gapAfter) s")
+        invariant(pause >= .zero, "\(pause) between records of a gap")
+        invariant(voidEpochs >= 0, "\(voidEpochs) epochs without a fix")
+    }
+}

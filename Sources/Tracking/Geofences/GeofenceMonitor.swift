@@ -517,3 +517,25 @@ extension GeofenceMonitor.Crossing {
         self.init(id: stay.fence, name: stay.name, serverID: stay.serverID, action: .exit, reason: .removed)
     }
 }
+
+extension GeofenceMonitor {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(
+            isWatched.count == fences.count && isUnknown.count == fences.count,
+            "marks of \(isWatched.count) and \(isUnknown.count) of \(fences.count) fences")
+        invariant(isWatched.count(where: { $0 }) == watches.count, "\(watches.count) fences are watched")
+        invariant(watches.allSatisfy { isWatched[$0.fence] }, "a fence is watched without its mark")
+        invariant(recordedStays == watches.count(where: \.isRecorded), "\(recordedStays) stays were recorded")
+        invariant(
+            watches.allSatisfy { $0.isInside || !$0.isRecorded }, "a stay was recorded, and the asset is not inside")
+        invariant(watches.allSatisfy { $0.isInside || $0.pending != nil }, "a fence is watched for nothing")
+        invariant(
+            watches.allSatisfy { $0.dwellDue == nil || $0.isRecorded && !$0.dwelled },
+            "a DWELL is due of a stay that was not recorded, or again")
+        invariant(hasUnknown == isUnknown.contains(true), "that a fence is unknown is \(hasUnknown)")
+        invariant(unknownFixes >= 0 && unrecorded >= 0, "negative counts")
+        invariant((unknownSince == nil) == (unknownFixes == 0), "\(unknownFixes) fixes have looked at unknown fences")
+        invariant(pendingSince == watches.compactMap { $0.pending?.at }.min(), "the earliest fix that waits is another")
+    }
+}

@@ -239,3 +239,19 @@ struct EvidenceWindow: Sendable {
     /// Speed of the last fix, m/s; nil without one.
     var newestSpeed: Double? { entries.last?.speed }
 }
+
+extension EvidenceWindow {
+    /// What holds between two calls.
+    func checkInvariants() {
+        entries.checkInvariants()
+        invariant(evidence.isFinite && evidence >= 0, "evidence of \(evidence) m")
+        invariant(path.isFinite && path >= 0, "a path of \(path) m")
+        invariant(surge.isFinite && surge >= 0, "a surge of \(surge) m/s")
+        invariant(vectorSpeed.map { $0.isFinite && $0 >= 0 } ?? true, "a vector speed of \(vectorSpeed ?? 0) m/s")
+        invariant(short >= 0 && short <= entries.count, "the window of 5 s begins at \(short) of \(entries.count)")
+        invariant(brief >= 0 && brief <= entries.count, "the window of 3 s begins at \(brief) of \(entries.count)")
+        invariant(
+            entries.count < 2 || entries[entries.count - 2].at <= entries[entries.count - 1].at,
+            "its newest fix is older than the one before")
+    }
+}

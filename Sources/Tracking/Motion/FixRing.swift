@@ -241,3 +241,14 @@ extension FixRing {
         return length > 0 ? step * (speed / length) : .zero
     }
 }
+
+extension FixRing {
+    /// What holds between two calls.
+    func checkInvariants() {
+        entries.checkInvariants()
+        invariant(span.isFinite, "it keeps \(span) s")
+        invariant(
+            entries.count < 2 || entries[entries.count - 2].at <= entries[entries.count - 1].at,
+            "its newest fix is older than the one before")
+    }
+}

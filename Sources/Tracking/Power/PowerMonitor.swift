@@ -83,3 +83,12 @@ struct PowerMonitor: Sendable {
         stored.lowBatteryRecorded = isAlarmRecorded
     }
 }
+
+extension PowerMonitor {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(
+            state.batteryPercent.map { (0...100).contains($0) } ?? true, "a battery at \(state.batteryPercent ?? 0) %")
+        invariant(!isAlarmAnnounced || isLow, "an alarm of a battery that is not low")
+    }
+}

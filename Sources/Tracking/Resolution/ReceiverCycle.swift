@@ -210,3 +210,12 @@ public struct ReceiverCycle: Sendable {
         return .wake
     }
 }
+
+extension ReceiverCycle {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(timesToFix.count <= Self.timesToFixMax, "\(timesToFix.count) times to a fix")
+        invariant(timesToFix.allSatisfy { $0 >= .zero }, "a negative time to a fix")
+        invariant(interval >= .zero && sleepMax > .zero, "it sleeps \(interval) of \(sleepMax)")
+    }
+}

@@ -424,3 +424,14 @@ extension ResolutionBoard {
         return Int((hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) & 0xFFFF)
     }
 }
+
+extension ResolutionBoard {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant((boost == nil) == (boostEnd == nil), "a boost without end")
+        invariant(Set(entries.map(\.trackable.id)).count == entries.count, "two trackables have one name")
+        invariant(
+            active == nil || entries.contains { $0.trackable.id == active },
+            "\(active ?? "") is followed, and there is no such trackable")
+    }
+}

@@ -159,3 +159,12 @@ struct TrackErrorSegment: Sendable {
         run = Self.withdrawable + 1
     }
 }
+
+extension TrackErrorSegment {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(discs.count <= Self.countMax, "\(discs.count) discs")
+        invariant(bound.isFinite && bound > 0, "a bound of \(bound) m")
+        invariant(run >= 0, "a run of \(run)")
+    }
+}

@@ -398,3 +398,10 @@ struct TrackRecorder: Sendable {
         }
     }
 }
+
+extension TrackRecorder {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(recordedOdometer.isFinite && recordedOdometer >= 0, "the last record had \(recordedOdometer) m")
+    }
+}

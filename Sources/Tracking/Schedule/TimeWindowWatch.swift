@@ -114,3 +114,11 @@ struct TimeWindowWatch {
         due = overflow || ahead > 31_536_000_000 ? nil : at.advanced(byNanoseconds: max(0, ahead) * 1_000_000)
     }
 }
+
+extension TimeWindowWatch {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(valid.map { !$0.isEmpty } ?? true, "what was found holds for no time")
+        invariant(steppedAt.map { $0 >= 0 } ?? true, "a clock that stepped at fix \(steppedAt ?? 0)")
+    }
+}

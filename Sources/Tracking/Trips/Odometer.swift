@@ -218,3 +218,16 @@ private struct Leg: Sendable {
         return max(0, metres - counted)
     }
 }
+
+extension Odometer {
+    /// What holds between two calls.
+    func checkInvariants() {
+        invariant(metres.isFinite && metres >= 0, "\(metres) m")
+        invariant(gapMetres.isFinite && gapMetres >= 0, "\(gapMetres) m in gaps")
+        invariant(debt.isFinite && debt >= 0, "\(debt) m to deduct")
+        invariant(
+            unconfirmed.metres.isFinite && unconfirmed.metres >= 0,
+            "\(unconfirmed.metres) m that positions have to confirm")
+        invariant(pace.map { $0.isFinite && $0 >= 0 } ?? true, "a pace of \(pace ?? 0) m/s")
+    }
+}

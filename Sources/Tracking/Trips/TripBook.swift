@@ -176,3 +176,12 @@ struct TripBook: Sendable {
         state.trip = trip
     }
 }
+
+extension TripBook {
+    /// What holds between two calls.
+    func checkInvariants() {
+        odometer.checkInvariants()
+        invariant(lastIdle.isFinite && lastIdle >= 0, "\(lastIdle) s of a trip were halts")
+        invariant(trip != nil || departedAt == nil, "a departure without a trip")
+    }
+}
