@@ -21,8 +21,7 @@ package final class Outbox {
 
     private(set) var ledger = Ledger()
     private(set) var processRun: ProcessRun
-    /// nil while the disk refuses.
-    private(set) var database: Database? {
+    private var phase = Phase.resting {
         didSet { if database == nil { held.isWatched = false } }
     }
     /// The files of the queue, whatever their names lead to.
@@ -31,8 +30,6 @@ package final class Outbox {
     private let committed = Committed()
     var salvaging = Salvaging()
     private var endpoints: [EndpointSettings]
-    /// The queue while the disk refuses; nil while it does not.
-    private var memory: MemoryQueue?
     private let medium: any QueueMedium
     private var lock: (any QueueLock)?
     /// nil: other programs may read at any time.
@@ -57,7 +54,27 @@ package final class Outbox {
     private var failedOpenings = 0
     private var failingReads = FailingReads()
     private var setAsides = SetAsidePace()
-    private var isClosed = false
+
+    /// Where commits go.
+    private enum Phase {
+        /// To the file, which is open.
+        case disk(Database)
+        /// To the file, which the next commit opens.
+        case resting
+        /// To memory, while the disk refuses.
+        case memory(MemoryQueue)
+        /// Nowhere any more.
+        case closed
+    }
+
+    /// nil while the file is not open.
+    var database: Database? { if case .disk(let database) = phase { database } else { nil } }
+    /// nil while the disk does not refuse.
+    private var memory: MemoryQueue? { if case .memory(let memory) = phase { memory } else { nil } }
+    private var isClosed: Bool { if case .closed = phase { true } else { false } }
+
+    /// The file is opened again with the next commit.
+    private func rest() { if database != nil { phase = .resting } }
 
     /// After so many failed openings what cannot be read of a damaged file counts as damaged.
     private static let patience = 12
@@ -95,7 +112,7 @@ package final class Outbox {
             let queue = try open(noted: left)
             // No earlier run gave numbers of it.
             if queue.opened.isNew { processRun.leap = 0 }
-            database = queue.database
+            phase = .disk(queue.database)
             adopt(queue.opened)
             salvaging.adopt(queue.plan)
             if let left, left.uuid == uuid, !queue.opened.isNew, left.lastSeq > ledger.lastSeq {
@@ -109,7 +126,7 @@ package final class Outbox {
             let start = try MemoryQueue.Start(
                 settings, endpoints: endpoints, newUUID: newUUID, hasNoOtherWriter: lock != nil, held: held,
                 medium: medium, processRun: &processRun, error)
-            memory = start.queue
+            phase = .memory(start.queue)
             adopt(start.opened)
             for batch in start.inFlight { known[batch.id] = batch }
         }
@@ -243,13 +260,14 @@ package final class Outbox {
                 first = error
             }
         }
+        // Its connection is closed before the file is opened once more.
         database = nil
         let failed = medium.failedReads
         do throws(OutboxError) {
             return try store(commit, in: try opened(answered: commit.answers))
         } catch {
             guard let first, lock != nil else { throw error }
-            self.database = nil
+            rest()
             try error.mustBeDamage(since: failed, as: first, of: medium)
             return try store(commit, in: try opened(damage: error, answered: commit.answers))
         }
@@ -400,9 +418,8 @@ package final class Outbox {
         if database != nil, committed.lastSeq > 0 {
             lock?.leave(QueueNote(uuid: uuid, lastSeq: committed.lastSeq, log: committed.logEnd).text)
         }
-        isClosed = true
-        database = nil
         memory?.below.close()
+        phase = .closed
         held.close()
         lock = nil
     }
@@ -417,7 +434,7 @@ package final class Outbox {
         defer {
             // The connection is to files that the names do not lead to any more.
             if !held.isDisplaced {
-                database = nil
+                rest()
                 memory?.below.close()
             }
         }
@@ -454,9 +471,9 @@ package final class Outbox {
         if damage == nil { try putInPlace() }
         if readers?.mayCloseAgain == true {
             readers?.closesAgain()
-            database = nil
+            rest()
         }
-        if damage != nil { database = nil }
+        if damage != nil { rest() }
         if let database { return database }
         try lockForWriting()
         let given = ledger
@@ -489,7 +506,7 @@ package final class Outbox {
             }
         }
         parts = queue.opened.parts
-        database = queue.database
+        phase = .disk(queue.database)
         return queue.database
     }
 
@@ -586,7 +603,7 @@ package final class Outbox {
         let isLetIn = !held.isDisplaced && lock?.isInPlace == true
         readers?.readerCame(isLetIn: isLetIn)
         guard isLetIn, memory == nil, !isClosed else { return }
-        database = nil
+        rest()
         // Not only with the next commit, which may be long in coming: what is open can be put back.
         _ = try? opened()
     }
@@ -602,7 +619,7 @@ package final class Outbox {
             held.noteLog()
             return
         }
-        database = nil
+        rest()
         cache = .suspect
     }
 }
@@ -635,9 +652,8 @@ extension Outbox {
                 batch.origin == .quarantine && known[batch.id(outbox: name, endpoint: endpoint.settings.name)] == nil
             }
         }
-        database = nil
         cache = .suspect
-        self.memory = memory
+        phase = .memory(memory)
         return memory
     }
 
@@ -775,11 +791,10 @@ extension Outbox {
         committed.lastSeq = transaction.ledger.lastSeq
         reply.hasReturned = true
         uuid = queue.opened.uuid
-        database = queue.database
+        phase = .disk(queue.database)
         ledger = transaction.ledger
         processRun = transaction.processRun
         salvaging.adopt(queue.plan)
-        self.memory = nil
     }
 }
 
