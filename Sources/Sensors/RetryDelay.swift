@@ -4,22 +4,21 @@ import WaypostCore
 struct RetryDelay {
     private let first: Duration
     private let longest: Duration
-    private var next: Duration
+    private var failures = 0
 
     init(from first: Duration, to longest: Duration) {
         self.first = first
         self.longest = longest
-        next = first
     }
 
     /// - Parameter spread: 0…1, by which up to a fifth is taken off, so that clients that lost the same server do not
     ///   come back together. Never below the first pause.
     mutating func next(spread: Double = 0) -> Duration {
-        let pause = next
-        next = min(longest, next * 2)
+        let pause = first.doubled(failures, atMost: longest)
+        failures = min(failures + 1, 62)
         let share = spread.isFinite ? min(1, max(0, spread)) : 0
         return max(first, pause - .nanoseconds(Int64(Double(pause.nanoseconds) * 0.2 * share)))
     }
 
-    mutating func reset() { next = first }
+    mutating func reset() { failures = 0 }
 }

@@ -23,7 +23,8 @@ enum AttemptPause {
     ///   - refusals: in a row, 1 or more.
     ///   - jitter: as of `after(failures:jitter:)`.
     static func after(refusals: Int, jitter: Double) -> Duration {
-        duration(min(base * Double(1 << min(refusals - 1, 10)), longestAfterRefusals), jitter)
+        let pause = Duration.seconds(base).doubled(refusals - 1, atMost: .seconds(longestAfterRefusals))
+        return duration(Double(pause.nanoseconds) / 1e9, jitter)
     }
 
     private static func duration(_ seconds: Double, _ jitter: Double) -> Duration {

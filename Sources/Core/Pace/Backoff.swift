@@ -1,4 +1,4 @@
-/// How long to wait after failures: exponential with jitter, the only retry formula of the program.
+/// How long to wait after failures: exponential with jitter.
 package struct Backoff: Hashable, Sendable {
     /// The shortest wait, also after the first failure. The default is 1 s.
     package var base: Duration
@@ -21,11 +21,8 @@ package struct Backoff: Hashable, Sendable {
     ///   - spread: the ceiling of the second failure, if it is more than by `base`.
     package func delay(failures: Int, jitter: Double, spread: Duration = .zero) -> Duration {
         let base = max(0, self.base.nanoseconds)
-        let cap = max(base, self.cap.nanoseconds)
-        let doublings = max(0, min(failures, 62))
-        let unit = max(base, spread.nanoseconds / 4)
-        let (grown, overflow) = unit.multipliedReportingOverflow(by: Int64(1) << Int64(doublings))
-        let ceiling = overflow ? cap : min(cap, grown)
+        let unit = Duration.nanoseconds(max(base, spread.nanoseconds / 4))
+        let ceiling = unit.doubled(failures, atMost: max(.nanoseconds(base), cap)).nanoseconds
         let share = jitter > 0 ? min(jitter, 1) : 0
         return .nanoseconds(base + min(Int64((Double(ceiling - base) * share).rounded(.down)), ceiling - base))
     }
@@ -37,5 +34,16 @@ package struct Backoff: Hashable, Sendable {
         invariant(own <= max(base, cap), "a wait of \(own) above \(cap)")
         guard let asked else { return own }
         return min(max(own, asked, base), max(longestAsked, own))
+    }
+}
+
+extension Duration {
+    /// Twice as long for each of `times`, at most `longest`: how every wait of the program grows from failure to failure.
+    ///
+    /// - Parameter times: any number; below 1 it is not doubled.
+    package func doubled(_ times: Int, atMost longest: Duration) -> Duration {
+        let factor = Int64(1) << Int64(max(0, min(times, 62)))
+        let (grown, overflow) = max(0, nanoseconds).multipliedReportingOverflow(by: factor)
+        return overflow ? longest : min(longest, .nanoseconds(grown))
     }
 }

@@ -40,12 +40,10 @@ package struct ReconnectDelay: Hashable, Sendable {
     /// - Returns: how long to wait, above 0 and at most `min(cap, first · 2^failures)`.
     package mutating func lost(jitter: Double) -> Duration {
         // Any share of it is exact enough as a Double, and fits.
-        let cap = min(max(1, backoff.cap.nanoseconds), 1 << 62)
-        let (grown, overflow) = max(1, first.nanoseconds).multipliedReportingOverflow(
-            by: Int64(1) << Int64(min(failures, 62)))
+        let cap = Duration.nanoseconds(min(max(1, backoff.cap.nanoseconds), 1 << 62))
+        let ceiling = max(.nanoseconds(1), first).doubled(failures, atMost: cap)
         failures = min(failures + 1, 62)
-        let ceiling = overflow ? cap : min(cap, grown)
         let share = jitter > 0 ? min(jitter, 1) : 0
-        return .nanoseconds(max(1, Int64(Double(ceiling) * (1 - share))))
+        return .nanoseconds(max(1, Int64(Double(ceiling.nanoseconds) * (1 - share))))
     }
 }

@@ -279,8 +279,11 @@ final class EndpointDelivery {
             }
             switch next {
             case .bind: sendBind(at: now)
-            case .form(let limit), .reform(let limit): form(limit, at: now)
+            case .form(let limit), .reform(let limit):
+                invariant(limit == 0 || !awaitsParts, "a batch is formed before what was taken apart is written")
+                form(limit, at: now)
             case .send(let id):
+                invariant(!awaitsParts, "\(id) is sent before what was taken apart is written")
                 invariant(batches[id] != nil, "\(id) is to be sent, and the queue does not list it")
                 guard let batch = batches[id] else { return }
                 send(batch, at: now)
@@ -290,6 +293,17 @@ final class EndpointDelivery {
             case .wait(let until):
                 alarm?.deadline = until
                 return
+            }
+        }
+    }
+
+    /// An answer has left parts of a batch, which the queue has not written.
+    private var awaitsParts: Bool {
+        recorder.answers(by: routes.map(\.settings.name)).values.contains { answer in
+            switch answer {
+            case .split: true
+            case .partly(_, let again): !again.isEmpty
+            case .accepted, .refused: false
             }
         }
     }

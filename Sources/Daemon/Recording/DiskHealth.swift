@@ -83,7 +83,8 @@ private struct DiskRetry {
             // It waits for a person, who may just have done something.
             case .readOnly, .cannotOpen: failures == 1 ? .seconds(10) : Self.longest
             // The file is opened again, which often helps; then less and less.
-            case .io, .corrupt: failures == 1 ? .milliseconds(100) : .seconds(1 << min(6, failures - 2))
+            case .io, .corrupt:
+                failures == 1 ? .milliseconds(100) : .seconds(1).doubled(failures - 2, atMost: Self.longest)
             case .full, .foreign, .locked, .otherSchema, .refused: max(window, .seconds(1))
             }
         return min(pause, Self.longest)

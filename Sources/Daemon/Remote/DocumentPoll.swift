@@ -46,7 +46,7 @@ struct DocumentPoll {
         isUnderWay = true
         askedFor = announced
         // A server that announces and does not give is asked ever more rarely.
-        mayFollowAt = now + min(period, Self.pause * (1 << min(failures, 12)))
+        mayFollowAt = now + Self.pause.doubled(failures, atMost: period)
         return true
     }
 

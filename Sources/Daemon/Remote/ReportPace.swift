@@ -3,6 +3,7 @@ import WaypostCore
 /// When a report goes out: at once, but few in a minute, and ever more rarely to a server that does not take them.
 struct ReportPace {
     private static let pause = Duration.seconds(60)
+    private static let longest = Duration.seconds(15_360)
 
     /// A trial and its end are two reports.
     private var budget = TokenBucket(burst: 4, refill: pause)
@@ -26,7 +27,7 @@ struct ReportPace {
         case .failed:
             isWanted = true
             failures += 1
-            notBefore = now + Self.pause * (1 << min(failures, 8))
+            notBefore = now + Self.pause.doubled(failures, atMost: Self.longest)
         }
     }
 }

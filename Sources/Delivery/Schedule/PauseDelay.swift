@@ -28,9 +28,7 @@ struct PauseDelay {
     func delay(_ reason: String, jitter: Double) -> Duration {
         switch reason {
         case EndpointState.auth:
-            let doublings = Int64(max(0, min(repeats - 1, 4)))
-            return Self.spread(
-                min(Self.longest, .nanoseconds(Self.shortestOfCredential.nanoseconds << doublings)), jitter)
+            return Self.spread(Self.shortestOfCredential.doubled(repeats - 1, atMost: Self.longest), jitter)
         case EndpointState.redirected where repeats <= Self.portalTriesMax:
             return growing(to: Self.longestOfPortal, jitter)
         case EndpointState.gone where repeats <= Self.goneTriesMax: return growing(to: Self.longestOfGone, jitter)
