@@ -220,7 +220,7 @@ private struct Daemon {
                 worksWithoutDisk: true, locksExclusively: choice & 32 != 0, medium: SimulatedMedium { now })
         } catch {
             switch error.cause {
-            case .foreign, .newerSchema: return nil
+            case .foreign, .otherSchema: return nil
             default: fatalError("it does not start: \(error)")
             }
         }
