@@ -1,4 +1,5 @@
 import Hash
+import WaypostCore
 import WaypostHost
 
 /// The identity of an installation, for device ids and client ids.
@@ -15,7 +16,6 @@ package enum MachineID {
         guard let text = HostIdentity.readSmallFile(file), let key = HostIdentity.bytes(hex: text.trimmed),
             key.count == 16
         else { return nil }
-        let digest = HMACSHA256.authenticate(application, key: key)
-        return digest.prefix(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return String(hexOf: HMACSHA256.authenticate(application, key: key).prefix(8))
     }
 }

@@ -38,7 +38,7 @@ package struct Backoff: Hashable, Sendable {
 }
 
 extension Duration {
-    /// Twice as long for each of `times`, at most `longest`: how every wait of the program grows from failure to failure.
+    /// Twice as long for each of `times`, at most `longest`: how waits grow from failure to failure.
     ///
     /// - Parameter times: any number; below 1 it is not doubled.
     package func doubled(_ times: Int, atMost longest: Duration) -> Duration {

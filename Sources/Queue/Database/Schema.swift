@@ -1,3 +1,5 @@
+import WaypostCore
+
 /// The tables of the queue, and the steps from each version to the next.
 enum Schema {
     /// `WAYP`: distinguishes a queue from any other SQLite file.
@@ -217,16 +219,15 @@ enum Schema {
     }
 
     static func sumOfTables(_ connection: Connection) throws(OutboxError) -> UInt64 {
-        var sum: UInt64 = 0xCBF2_9CE4_8422_2325
-        func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        var sum = FNV1a()
         let rows = try connection.prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")
         while try rows.step() {
             for column in 0..<5 as Range<Int32> {
-                rows.withBytes(column) { for byte in $0 { add(byte) } }
-                add(0xFF)
+                rows.withBytes(column) { for byte in $0 { sum.add(byte) } }
+                sum.add(0xFF as UInt8)
             }
         }
-        return sum
+        return sum.value
     }
 
     /// Whether a file has every table of the version that it says it has: with every column, and in a place of its own.

@@ -86,7 +86,7 @@ final class Transaction {
             rows: ledger.rows,
             orders: orders)
         reply.dissolved = dissolved
-        if Invariants.areChecked { checkInvariants(reply) }
+        if Invariants.areChecked { checkInvariants(reply, to: commit) }
         return reply
     }
 
@@ -250,9 +250,9 @@ private struct BatchStart: Hashable {
 
 extension Transaction {
     /// What holds after each commit.
-    private func checkInvariants(_ reply: CommitReply) {
+    private func checkInvariants(_ reply: CommitReply, to commit: Commit) {
         ledger.checkInvariants()
-        invariant(reply.orders.count <= 64, "\(reply.orders.count) orders in one commit")
+        invariant(reply.orders.count == commit.orders.count, "an order has no result")
         invariant(reply.lastSeq == ledger.lastSeq && reply.rows == ledger.rows, "the reply has other counts")
         invariant(Set(reply.formed.map(\.id)).count == reply.formed.count, "a batch is listed twice")
         for batch in reply.formed {
